@@ -5,7 +5,9 @@ go 1.26.8
 require (
 	github.com/a2aproject/a2a-go/v2 v2.3.1 // indirect
 	github.com/bufbuild/protocompile v0.14.1 // indirect
+	github.com/google/uuid v1.6.0 // indirect
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.33.0 // indirect
+	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect

@@ -1,0 +1,157 @@
+# Errand's build. `make` alone lists what there is.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# Tools are built from the Go module proxy at these versions into .bin.
+BUF_VERSION                     := v1.75.0
+PROTOC_GEN_GO_VERSION           := v1.36.12
+PROTOC_GEN_GO_GRPC_VERSION      := v1.6.2
+PROTOC_GEN_GRPC_GATEWAY_VERSION := v2.33.0
+GOLANGCI_LINT_VERSION           := v2.15.0
+
+# What a user may set.
+FUZZTIME   ?= 30s
+TEST_FLAGS ?=
+DEV_FLAGS  ?=
+AGAINST    ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
+
+MODULES  := proto pkg services $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+PACKAGES := $(MODULES:%=./%/...)
+SERVICES := gateway taskstore executor notifier
+
+TOOLS := .bin
+BUILD := .build
+BUF   := $(TOOLS)/buf
+LINT  := $(TOOLS)/golangci-lint
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Run and build
+
+.PHONY: dev
+dev: bin/errand ## Build errand and run all services in one process (DEV_FLAGS="--data-dir DIR …")
+	bin/errand dev $(DEV_FLAGS)
+
+.PHONY: build
+build: bin/errand $(SERVICES:%=bin/errand-%) ## Build all binaries into bin/
+
+# The go command knows better than make whether a binary is up to date.
+.PHONY: bin/errand $(SERVICES:%=bin/errand-%)
+bin/errand:
+	@echo "==> $@"
+	@go build -trimpath -o $@ ./services/cmd/errand
+
+$(SERVICES:%=bin/errand-%): bin/errand-%:
+	@echo "==> $@"
+	@go build -trimpath -o $@ ./services/cmd/$*
+
+##@ Test
+
+WITH_POSTGRES := deploy/postgres/with-test-postgres
+
+.PHONY: test
+test: ## Run all tests; Postgres is installed where missing (TEST_FLAGS="-run Name …")
+	@echo "==> go test $(PACKAGES)"
+	@$(WITH_POSTGRES) go test $(TEST_FLAGS) $(PACKAGES)
+
+.PHONY: race
+race: ## Run all tests with the race detector
+	@echo "==> go test -race $(PACKAGES)"
+	@$(WITH_POSTGRES) go test -race $(TEST_FLAGS) $(PACKAGES)
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz test for FUZZTIME (30s)
+	@grep -roE --include='*_test.go' '^func Fuzz[[:alnum:]_]*' $(MODULES) | sort | \
+	while IFS=: read -r file function; do \
+		name=$${function#func }; \
+		echo "==> $$name in $${file%/*}"; \
+		go test -run='^$$' -fuzz="^$$name\$$" -fuzztime=$(FUZZTIME) "./$${file%/*}" </dev/null; \
+	done
+
+##@ Check
+
+.PHONY: lint
+lint: $(LINT) $(BUILD)/proto/errand.binpb $(BUF) ## Lint the Go code and the protocol buffer sources
+	@echo "==> buf lint"
+	@$(BUF) lint $(BUILD)/proto/errand.binpb
+	@echo "==> golangci-lint run $(PACKAGES)"
+	@$(LINT) run $(PACKAGES)
+
+.PHONY: fresh
+fresh: tools-generate ## Check that the committed generated code is what `make generate` writes
+	@echo "==> generated code is fresh"
+	@rm -rf $(BUILD)/fresh
+	@$(BUF) generate --output $(BUILD)/fresh
+	@$(BUF) generate --output $(BUILD)/fresh --template buf.gen.a2agateway.yaml
+	@diff -r $(BUILD)/fresh/proto/gen proto/gen || { echo "proto/gen is stale: run 'make generate' and commit"; exit 1; }
+
+.PHONY: tidy
+tidy: ## Check that each go.mod is tidy
+	@for module in $(MODULES); do \
+		echo "==> go mod tidy -diff in $$module"; \
+		(cd "$$module" && go mod tidy -diff); \
+	done
+
+# Contracts are promised from the first release on.
+.PHONY: breaking
+breaking: $(BUILD)/proto/errand.binpb $(BUF) ## Compare the protocol buffer sources with the last release (AGAINST=REF)
+ifeq ($(AGAINST),)
+	@echo "==> buf breaking: no release yet, nothing to compare with"
+else
+	@echo "==> buf breaking against $(AGAINST)"
+	@rm -rf $(BUILD)/against && mkdir -p $(BUILD)/against
+	@git archive $(AGAINST) proto/errand | tar -x -C $(BUILD)/against
+	@go run ./proto/internal/protoimage -root $(BUILD)/against/proto -out $(BUILD)/against
+	@$(BUF) breaking $(BUILD)/proto/errand.binpb --against $(BUILD)/against/errand.binpb
+endif
+
+.PHONY: verify
+verify: fresh tidy breaking lint ## All checks that run no test: fresh, tidy, breaking, lint
+
+##@ Generate
+
+.PHONY: generate
+generate: tools-generate ## Generate proto/gen: our contracts, and the HTTP+JSON gateway of A2AService
+	@echo "==> buf generate"
+	@$(BUF) generate
+	@$(BUF) generate --template buf.gen.a2agateway.yaml
+
+.PHONY: tools-generate
+tools-generate: $(BUF) $(TOOLS)/protoc-gen-go $(TOOLS)/protoc-gen-go-grpc $(TOOLS)/protoc-gen-grpc-gateway $(BUILD)/proto/errand.binpb
+
+# Both images, a2a.binpb too, are written at once.
+.PHONY: $(BUILD)/proto/errand.binpb
+$(BUILD)/proto/errand.binpb:
+	@echo "==> compile proto/errand"
+	@go run ./proto/internal/protoimage -root proto -out $(@D)
+
+##@ Housekeeping
+
+.PHONY: clean
+clean: ## Remove what was built; the tools in .bin stay
+	rm -rf bin $(BUILD)
+
+# tool NAME PACKAGE VERSION: a tool is rebuilt when its version changes.
+define tool
+$(TOOLS)/$(1): $(TOOLS)/.versions/$(1)@$(3)
+
+$(TOOLS)/.versions/$(1)@$(3):
+	@echo "==> build $(1) $(3)"
+	@mkdir -p $$(@D)
+	@GOBIN=$$(CURDIR)/$(TOOLS) go install $(2)@$(3)
+	@rm -f $$(@D)/$(1)@*
+	@touch $$@ $(TOOLS)/$(1)
+endef
+
+$(eval $(call tool,buf,github.com/bufbuild/buf/cmd/buf,$(BUF_VERSION)))
+$(eval $(call tool,protoc-gen-go,google.golang.org/protobuf/cmd/protoc-gen-go,$(PROTOC_GEN_GO_VERSION)))
+$(eval $(call tool,protoc-gen-go-grpc,google.golang.org/grpc/cmd/protoc-gen-go-grpc,$(PROTOC_GEN_GO_GRPC_VERSION)))
+$(eval $(call tool,protoc-gen-grpc-gateway,github.com/grpc-ecosystem/grpc-gateway/v2/protoc-gen-grpc-gateway,$(PROTOC_GEN_GRPC_GATEWAY_VERSION)))
+$(eval $(call tool,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION)))
