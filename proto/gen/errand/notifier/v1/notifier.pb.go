@@ -26,6 +26,10 @@ const (
 
 type WatchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names the watch on its stream. The watcher chooses it and never uses it for
+	// another watch of the same stream, so that a late response can't be taken
+	// for one of a newer watch.
+	WatchId uint64 `protobuf:"varint,1,opt,name=watch_id,json=watchId,proto3" json:"watch_id,omitempty"`
 	// Types that are valid to be assigned to Kind:
 	//
 	//	*WatchRequest_Watch
@@ -65,6 +69,13 @@ func (*WatchRequest) Descriptor() ([]byte, []int) {
 	return file_errand_notifier_v1_notifier_proto_rawDescGZIP(), []int{0}
 }
 
+func (x *WatchRequest) GetWatchId() uint64 {
+	if x != nil {
+		return x.WatchId
+	}
+	return 0
+}
+
 func (x *WatchRequest) GetKind() isWatchRequest_Kind {
 	if x != nil {
 		return x.Kind
@@ -95,25 +106,24 @@ type isWatchRequest_Kind interface {
 }
 
 type WatchRequest_Watch struct {
-	Watch *WatchTask `protobuf:"bytes,1,opt,name=watch,proto3,oneof"`
+	Watch *WatchTask `protobuf:"bytes,2,opt,name=watch,proto3,oneof"`
 }
 
 type WatchRequest_Unwatch struct {
-	Unwatch *UnwatchTask `protobuf:"bytes,2,opt,name=unwatch,proto3,oneof"`
+	Unwatch *UnwatchTask `protobuf:"bytes,3,opt,name=unwatch,proto3,oneof"`
 }
 
 func (*WatchRequest_Watch) isWatchRequest_Kind() {}
 
 func (*WatchRequest_Unwatch) isWatchRequest_Kind() {}
 
-// WatchTask asks for a task's events above a version. A task is watched at
-// most once on a stream.
+// WatchTask asks for a task's events above a version.
 type WatchTask struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Tenant string                 `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	TaskId string                 `protobuf:"bytes,2,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	// Events above this version; -1 stands for the task's version when the watch
-	// became live.
+	// Events above this version; -1, or a version that the task doesn't have yet,
+	// stands for the task's version when the watch became live.
 	After         int64 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -170,9 +180,9 @@ func (x *WatchTask) GetAfter() int64 {
 	return 0
 }
 
+// UnwatchTask ends a watch. One that has ended by itself is passed over.
 type UnwatchTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -207,15 +217,9 @@ func (*UnwatchTask) Descriptor() ([]byte, []int) {
 	return file_errand_notifier_v1_notifier_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *UnwatchTask) GetTaskId() string {
-	if x != nil {
-		return x.TaskId
-	}
-	return ""
-}
-
 type WatchResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	WatchId uint64                 `protobuf:"varint,1,opt,name=watch_id,json=watchId,proto3" json:"watch_id,omitempty"`
 	// Types that are valid to be assigned to Kind:
 	//
 	//	*WatchResponse_Watching
@@ -255,6 +259,13 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
 	return file_errand_notifier_v1_notifier_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *WatchResponse) GetWatchId() uint64 {
+	if x != nil {
+		return x.WatchId
+	}
+	return 0
 }
 
 func (x *WatchResponse) GetKind() isWatchResponse_Kind {
@@ -305,20 +316,21 @@ type isWatchResponse_Kind interface {
 }
 
 type WatchResponse_Watching struct {
-	Watching *Watching `protobuf:"bytes,1,opt,name=watching,proto3,oneof"`
+	Watching *Watching `protobuf:"bytes,2,opt,name=watching,proto3,oneof"`
 }
 
 type WatchResponse_Event struct {
-	// The next version of a watched task.
-	Event *v1.Event `protobuf:"bytes,2,opt,name=event,proto3,oneof"`
+	// The next version of a watched task. The watch ends by itself with the
+	// event that makes its task terminal.
+	Event *v1.Event `protobuf:"bytes,3,opt,name=event,proto3,oneof"`
 }
 
 type WatchResponse_Gap struct {
-	Gap *Gap `protobuf:"bytes,3,opt,name=gap,proto3,oneof"`
+	Gap *Gap `protobuf:"bytes,4,opt,name=gap,proto3,oneof"`
 }
 
 type WatchResponse_NotFound struct {
-	NotFound *NotFound `protobuf:"bytes,4,opt,name=not_found,json=notFound,proto3,oneof"`
+	NotFound *NotFound `protobuf:"bytes,5,opt,name=not_found,json=notFound,proto3,oneof"`
 }
 
 func (*WatchResponse_Watching) isWatchResponse_Kind() {}
@@ -333,8 +345,7 @@ func (*WatchResponse_NotFound) isWatchResponse_Kind() {}
 // position + 1.
 type Watching struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	Position      int64                  `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	Position      int64                  `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -369,13 +380,6 @@ func (*Watching) Descriptor() ([]byte, []int) {
 	return file_errand_notifier_v1_notifier_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Watching) GetTaskId() string {
-	if x != nil {
-		return x.TaskId
-	}
-	return ""
-}
-
 func (x *Watching) GetPosition() int64 {
 	if x != nil {
 		return x.Position
@@ -387,8 +391,7 @@ func (x *Watching) GetPosition() int64 {
 // needs a new snapshot. Events go on above position.
 type Gap struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
-	Position      int64                  `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
+	Position      int64                  `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -423,13 +426,6 @@ func (*Gap) Descriptor() ([]byte, []int) {
 	return file_errand_notifier_v1_notifier_proto_rawDescGZIP(), []int{5}
 }
 
-func (x *Gap) GetTaskId() string {
-	if x != nil {
-		return x.TaskId
-	}
-	return ""
-}
-
 func (x *Gap) GetPosition() int64 {
 	if x != nil {
 		return x.Position
@@ -440,7 +436,6 @@ func (x *Gap) GetPosition() int64 {
 // NotFound ends the watch of a task that the store does not hold.
 type NotFound struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskId        string                 `protobuf:"bytes,1,opt,name=task_id,json=taskId,proto3" json:"task_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -475,42 +470,34 @@ func (*NotFound) Descriptor() ([]byte, []int) {
 	return file_errand_notifier_v1_notifier_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *NotFound) GetTaskId() string {
-	if x != nil {
-		return x.TaskId
-	}
-	return ""
-}
-
 var File_errand_notifier_v1_notifier_proto protoreflect.FileDescriptor
 
 const file_errand_notifier_v1_notifier_proto_rawDesc = "" +
 	"\n" +
-	"!errand/notifier/v1/notifier.proto\x12\x12errand.notifier.v1\x1a\x1berrand/event/v1/event.proto\"\x8a\x01\n" +
-	"\fWatchRequest\x125\n" +
-	"\x05watch\x18\x01 \x01(\v2\x1d.errand.notifier.v1.WatchTaskH\x00R\x05watch\x12;\n" +
-	"\aunwatch\x18\x02 \x01(\v2\x1f.errand.notifier.v1.UnwatchTaskH\x00R\aunwatchB\x06\n" +
+	"!errand/notifier/v1/notifier.proto\x12\x12errand.notifier.v1\x1a\x1berrand/event/v1/event.proto\"\xa5\x01\n" +
+	"\fWatchRequest\x12\x19\n" +
+	"\bwatch_id\x18\x01 \x01(\x04R\awatchId\x125\n" +
+	"\x05watch\x18\x02 \x01(\v2\x1d.errand.notifier.v1.WatchTaskH\x00R\x05watch\x12;\n" +
+	"\aunwatch\x18\x03 \x01(\v2\x1f.errand.notifier.v1.UnwatchTaskH\x00R\aunwatchB\x06\n" +
 	"\x04kind\"R\n" +
 	"\tWatchTask\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\x12\x17\n" +
 	"\atask_id\x18\x02 \x01(\tR\x06taskId\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\x03R\x05after\"&\n" +
-	"\vUnwatchTask\x12\x17\n" +
-	"\atask_id\x18\x01 \x01(\tR\x06taskId\"\xed\x01\n" +
-	"\rWatchResponse\x12:\n" +
-	"\bwatching\x18\x01 \x01(\v2\x1c.errand.notifier.v1.WatchingH\x00R\bwatching\x12.\n" +
-	"\x05event\x18\x02 \x01(\v2\x16.errand.event.v1.EventH\x00R\x05event\x12+\n" +
-	"\x03gap\x18\x03 \x01(\v2\x17.errand.notifier.v1.GapH\x00R\x03gap\x12;\n" +
-	"\tnot_found\x18\x04 \x01(\v2\x1c.errand.notifier.v1.NotFoundH\x00R\bnotFoundB\x06\n" +
-	"\x04kind\"?\n" +
-	"\bWatching\x12\x17\n" +
-	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1a\n" +
-	"\bposition\x18\x02 \x01(\x03R\bposition\":\n" +
-	"\x03Gap\x12\x17\n" +
-	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1a\n" +
-	"\bposition\x18\x02 \x01(\x03R\bposition\"#\n" +
-	"\bNotFound\x12\x17\n" +
-	"\atask_id\x18\x01 \x01(\tR\x06taskId2c\n" +
+	"\x05after\x18\x03 \x01(\x03R\x05after\"\r\n" +
+	"\vUnwatchTask\"\x88\x02\n" +
+	"\rWatchResponse\x12\x19\n" +
+	"\bwatch_id\x18\x01 \x01(\x04R\awatchId\x12:\n" +
+	"\bwatching\x18\x02 \x01(\v2\x1c.errand.notifier.v1.WatchingH\x00R\bwatching\x12.\n" +
+	"\x05event\x18\x03 \x01(\v2\x16.errand.event.v1.EventH\x00R\x05event\x12+\n" +
+	"\x03gap\x18\x04 \x01(\v2\x17.errand.notifier.v1.GapH\x00R\x03gap\x12;\n" +
+	"\tnot_found\x18\x05 \x01(\v2\x1c.errand.notifier.v1.NotFoundH\x00R\bnotFoundB\x06\n" +
+	"\x04kind\"&\n" +
+	"\bWatching\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x03R\bposition\"!\n" +
+	"\x03Gap\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x03R\bposition\"\n" +
+	"\n" +
+	"\bNotFound2c\n" +
 	"\x0fNotifierService\x12P\n" +
 	"\x05Watch\x12 .errand.notifier.v1.WatchRequest\x1a!.errand.notifier.v1.WatchResponse(\x010\x01BDZBgithub.com/errandhq/errand/proto/gen/errand/notifier/v1;notifierv1b\x06proto3"
 
