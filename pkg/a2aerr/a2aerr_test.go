@@ -186,3 +186,13 @@ func TestTheOlderProfileAnswersUnimplemented(t *testing.T) {
 		require.Equal(t, want.code, e.StatusFor(a2aerr.ProfileCurrent).Code(), name)
 	}
 }
+
+func TestBytesThatAreNotUTF8DoNotCostTheError(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{a2aerr.TaskNotFound("a\xff"), a2aerr.MethodNotFound("/\xff"), a2aerr.Unavailable("\xff", 0)} {
+		e := a2aerr.From(err)
+		_, marshalErr := e.MarshalREST()
+		require.NoError(t, marshalErr)
+		require.Equal(t, e.Reason, a2aerr.From(status.ErrorProto(e.GRPCStatus().Proto())).Reason)
+	}
+}

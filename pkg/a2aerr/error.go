@@ -1,6 +1,7 @@
 package a2aerr
 
 import (
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -87,7 +88,8 @@ func (e *Error) packed() []*anypb.Any {
 }
 
 // newError makes an error of a kind. Metadata are pairs of key and value for
-// the ErrorInfo; pairs with an empty value are left out.
+// the ErrorInfo; pairs with an empty value are left out. Texts may quote what a
+// sender sent in a header or path; protobuf refuses strings that aren't UTF-8.
 func newError(reason, message string, metadata ...string) *Error {
 	row := table[reason]
 	info := &errdetails.ErrorInfo{Reason: reason, Domain: Domain}
@@ -98,14 +100,14 @@ func newError(reason, message string, metadata ...string) *Error {
 		if info.Metadata == nil {
 			info.Metadata = map[string]string{}
 		}
-		info.Metadata[metadata[i]] = metadata[i+1]
+		info.Metadata[metadata[i]] = strings.ToValidUTF8(metadata[i+1], "\uFFFD")
 	}
 	return &Error{
 		Reason:      reason,
 		Code:        row.code,
 		HTTPStatus:  row.http,
 		JSONRPCCode: row.jsonrpc,
-		Message:     message,
+		Message:     strings.ToValidUTF8(message, "\uFFFD"),
 		Details:     []proto.Message{info},
 	}
 }

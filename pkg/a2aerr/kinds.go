@@ -77,12 +77,12 @@ func InvalidRequest(message string) error { return newError(ReasonInvalidRequest
 
 // MethodNotFound refuses a JSON-RPC method or an HTTP path that does not exist.
 func MethodNotFound(name string) error {
-	return newError(ReasonMethodNotFound, fmt.Sprintf("%s does not exist", name))
+	return newError(ReasonMethodNotFound, fmt.Sprintf("%q does not exist", name))
 }
 
 // MethodNotAllowed refuses the HTTP method on a path that exists.
 func MethodNotAllowed(method string) error {
-	e := newError(ReasonMethodNotFound, fmt.Sprintf("method %s is not allowed here", method))
+	e := newError(ReasonMethodNotFound, fmt.Sprintf("method %q is not allowed here", method))
 	e.HTTPStatus = http.StatusMethodNotAllowed
 	return e
 }
