@@ -17,6 +17,14 @@ var ErrNotFound = errors.New("no such row")
 // they load; it is the backstop that makes a broken lock visible.
 var ErrConflict = errors.New("row changed since it was read")
 
+// ErrUnavailable says that the database can't be reached or is overloaded;
+// nothing was changed, and the same call may succeed later.
+var ErrUnavailable = errors.New("database unavailable")
+
+// ErrInDoubt says that the connection was lost while a transaction committed:
+// its changes are there whole or not at all.
+var ErrInDoubt = errors.New("outcome of the transaction is unknown")
+
 // Engine is one database.
 //
 // All times are passed in, so that tests decide what now is, and are cut to
@@ -45,16 +53,18 @@ type Writer interface {
 
 	// RenewLeases moves the expiry of the leases that are still held, and tells
 	// which are: one result for each ref, in order.
-	RenewLeases(ctx context.Context, holder string, refs []LeaseRef, until time.Time) ([]bool, error)
+	RenewLeases(ctx context.Context, holder string, refs []LeaseRef, until time.Time) ([]Renewal, error)
 }
 
 // Selection names the rows of an update. No key occurs twice.
 type Selection struct {
 	// Inserted unless the key exists.
 	Reserve []Dedupe
-	// Loaded and locked; missing rows are left out of Loaded.
-	Tasks []string
-	// Probed for existence.
+	// Loaded and locked; missing and invisible rows are left out of Loaded.
+	Tasks []TaskKey
+	// Leases loaded and locked, by task id; missing rows are left out of Loaded.
+	Leases []string
+	// Probed, at a cost that doesn't grow with the artifact.
 	Artifacts []ArtifactKey
 	// Loaded and locked; missing rows are left out of Loaded.
 	Contexts []ContextKey
@@ -66,9 +76,12 @@ type Loaded struct {
 	Reserved map[DedupeKey]bool
 	// Records of Selection.Reserve that had existed.
 	Known map[DedupeKey]Dedupe
+	// By id.
 	Tasks map[string]*Task
-	// The position of each artifact that exists.
-	Artifacts map[ArtifactKey]int64
+	// By task id.
+	Leases map[string]Lease
+	// Each artifact that exists.
+	Artifacts map[ArtifactKey]ArtifactHead
 	Contexts  map[ContextKey]*Context
 }
 

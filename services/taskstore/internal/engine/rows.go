@@ -55,9 +55,11 @@ type Task struct {
 	Phase    Phase
 	QueuedAt time.Time
 	// Not to be claimed before; zero for at once.
-	DueAt         time.Time
-	EnqueueCount  int64
-	LeaseEpoch    int64
+	DueAt        time.Time
+	EnqueueCount int64
+	LeaseEpoch   int64
+	// The number of the last write that was committed under LeaseEpoch.
+	WriteSeq      int64
 	Holder        string
 	Attempt       int32
 	TurnStartedAt time.Time
@@ -95,6 +97,14 @@ type ArtifactKey struct {
 	ArtifactID string
 }
 
+// ArtifactHead is what an update needs to know of an artifact that exists.
+type ArtifactHead struct {
+	// The version at which the artifact first appeared.
+	Position int64
+	// Total of the newest chunk.
+	Bytes int64
+}
+
 // Chunk is one part of an artifact. An artifact is its chunks in the order of
 // their versions; artifacts are ordered by position.
 type Chunk struct {
@@ -102,6 +112,8 @@ type Chunk struct {
 	Version int64
 	// The version at which the artifact first appeared.
 	Position int64
+	// Encoded size of the artifact's chunks up to and with this one.
+	Total int64
 	// lf.a2a.v1.Artifact with what this chunk brought, encoded.
 	Data []byte
 }
@@ -152,6 +164,16 @@ type LeaseRef struct {
 	Epoch  int64
 }
 
+// Renewal is the outcome of a heartbeat for one lease.
+type Renewal struct {
+	// Whether the lease is still held, and was moved.
+	Held bool
+	// Of the task; unspecified for an unknown one.
+	State a2apb.TaskState
+	// The version of the task's newest user message.
+	MessageVersion int64
+}
+
 // Direct is an exchange that made no task.
 type Direct struct {
 	ID        string
@@ -185,6 +207,14 @@ type Turn struct {
 	CreatedAt time.Time
 	TaskID    string
 	Direct    *Direct
+}
+
+// TaskKey names a task within a scope. What lies outside the scope does not
+// exist. Here alone an empty Scope.Tenant doesn't limit either: a write of an
+// executor is fenced by its lease.
+type TaskKey struct {
+	Scope Scope
+	ID    string
 }
 
 // TaskRef names a task of a tenant.
