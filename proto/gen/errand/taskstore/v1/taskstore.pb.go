@@ -100,6 +100,9 @@ const (
 	Refusal_REFUSAL_UNKNOWN_ARTIFACT Refusal = 7
 	// An event, or the task's artifacts together, are larger than allowed.
 	Refusal_REFUSAL_TOO_LARGE Refusal = 8
+	// An event breaks the protocol: no kind, no state, an artifact without an id,
+	// another task's id, an event after a settling one.
+	Refusal_REFUSAL_INVALID_EVENT Refusal = 9
 )
 
 // Enum value maps for Refusal.
@@ -114,6 +117,7 @@ var (
 		6: "REFUSAL_NEWER_MESSAGE",
 		7: "REFUSAL_UNKNOWN_ARTIFACT",
 		8: "REFUSAL_TOO_LARGE",
+		9: "REFUSAL_INVALID_EVENT",
 	}
 	Refusal_value = map[string]int32{
 		"REFUSAL_UNSPECIFIED":      0,
@@ -125,6 +129,7 @@ var (
 		"REFUSAL_NEWER_MESSAGE":    6,
 		"REFUSAL_UNKNOWN_ARTIFACT": 7,
 		"REFUSAL_TOO_LARGE":        8,
+		"REFUSAL_INVALID_EVENT":    9,
 	}
 )
 
@@ -2451,7 +2456,11 @@ type TaskWrite struct {
 	// The version of the last user message that was handed to the handler.
 	HandledVersion int64 `protobuf:"varint,3,opt,name=handled_version,json=handledVersion,proto3" json:"handled_version,omitempty"`
 	// With AUTH_REQUIRED: the grant that resumes the task; 1 to 256 bytes.
-	Grant         string `protobuf:"bytes,4,opt,name=grant,proto3" json:"grant,omitempty"`
+	Grant string `protobuf:"bytes,4,opt,name=grant,proto3" json:"grant,omitempty"`
+	// Numbers the writes of one lease from 1, so that a writer that lost the
+	// answer sends the same write again under the same number: the last committed
+	// number is answered as committed and changes nothing. 0 is never a repeat.
+	Sequence      int64 `protobuf:"varint,5,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2512,6 +2521,13 @@ func (x *TaskWrite) GetGrant() string {
 		return x.Grant
 	}
 	return ""
+}
+
+func (x *TaskWrite) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
 }
 
 type TaskEvent struct {
@@ -3522,12 +3538,13 @@ const file_errand_taskstore_v1_taskstore_proto_rawDesc = "" +
 	"\arefusal\x18\x02 \x01(\x0e2\x1c.errand.taskstore.v1.RefusalR\arefusal\"d\n" +
 	"\x12WriteEventsRequest\x12\x16\n" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x126\n" +
-	"\x06writes\x18\x02 \x03(\v2\x1e.errand.taskstore.v1.TaskWriteR\x06writes\"\xb7\x01\n" +
+	"\x06writes\x18\x02 \x03(\v2\x1e.errand.taskstore.v1.TaskWriteR\x06writes\"\xd3\x01\n" +
 	"\tTaskWrite\x123\n" +
 	"\x05lease\x18\x01 \x01(\v2\x1d.errand.taskstore.v1.LeaseRefR\x05lease\x126\n" +
 	"\x06events\x18\x02 \x03(\v2\x1e.errand.taskstore.v1.TaskEventR\x06events\x12'\n" +
 	"\x0fhandled_version\x18\x03 \x01(\x03R\x0ehandledVersion\x12\x14\n" +
-	"\x05grant\x18\x04 \x01(\tR\x05grant\"\xab\x01\n" +
+	"\x05grant\x18\x04 \x01(\tR\x05grant\x12\x1a\n" +
+	"\bsequence\x18\x05 \x01(\x03R\bsequence\"\xab\x01\n" +
 	"\tTaskEvent\x12G\n" +
 	"\rstatus_update\x18\x01 \x01(\v2 .lf.a2a.v1.TaskStatusUpdateEventH\x00R\fstatusUpdate\x12M\n" +
 	"\x0fartifact_update\x18\x02 \x01(\v2\".lf.a2a.v1.TaskArtifactUpdateEventH\x00R\x0eartifactUpdateB\x06\n" +
@@ -3580,7 +3597,7 @@ const file_errand_taskstore_v1_taskstore_proto_rawDesc = "" +
 	"\x0eFollowUpPolicy\x12 \n" +
 	"\x1cFOLLOW_UP_POLICY_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17FOLLOW_UP_POLICY_APPEND\x10\x01\x12\x1b\n" +
-	"\x17FOLLOW_UP_POLICY_REFUSE\x10\x02*\xe9\x01\n" +
+	"\x17FOLLOW_UP_POLICY_REFUSE\x10\x02*\x84\x02\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REFUSAL_NOT_FOUND\x10\x01\x12\x14\n" +
@@ -3590,7 +3607,8 @@ const file_errand_taskstore_v1_taskstore_proto_rawDesc = "" +
 	"\x14REFUSAL_ILLEGAL_MOVE\x10\x05\x12\x19\n" +
 	"\x15REFUSAL_NEWER_MESSAGE\x10\x06\x12\x1c\n" +
 	"\x18REFUSAL_UNKNOWN_ARTIFACT\x10\a\x12\x15\n" +
-	"\x11REFUSAL_TOO_LARGE\x10\b2\xde\r\n" +
+	"\x11REFUSAL_TOO_LARGE\x10\b\x12\x19\n" +
+	"\x15REFUSAL_INVALID_EVENT\x10\t2\xde\r\n" +
 	"\x10TaskStoreService\x12f\n" +
 	"\rAcceptMessage\x12).errand.taskstore.v1.AcceptMessageRequest\x1a*.errand.taskstore.v1.AcceptMessageResponse\x12`\n" +
 	"\vFindMessage\x12'.errand.taskstore.v1.FindMessageRequest\x1a(.errand.taskstore.v1.FindMessageResponse\x12]\n" +
