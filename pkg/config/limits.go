@@ -1,0 +1,66 @@
+package config
+
+import "time"
+
+// Limits is the one table of bounds. Sizes are in bytes, counts are counts; what
+// the agents file leaves out has its default.
+type Limits struct {
+	// Of a request body; larger ones answer 413 or RESOURCE_EXHAUSTED.
+	Body int `json:"body"`
+	// Of one encoded event: a message, a status or a chunk of an artifact. At
+	// most 4 MiB, which is what A2A clients read of one server-sent event.
+	Event int `json:"event"`
+	// Of all artifacts of one task together.
+	Artifacts int `json:"artifacts"`
+	// Of the parts of one message.
+	Parts int `json:"parts"`
+	// Of nested values in JSON.
+	Depth int `json:"depth"`
+	// Of values in one JSON body, members of metadata and data included.
+	Values int `json:"values"`
+	// Of ids that senders choose: message, context, task and config ids.
+	ID int `json:"id"`
+	// Of a message's referenceTaskIds, extensions and acceptedOutputModes, each.
+	References int `json:"references"`
+	// Of messages that a task is returned with when no historyLength is given.
+	History int `json:"history"`
+	// Of what an agent keeps in a context.
+	ContextState int `json:"context_state"`
+	// Of open streams of one gateway.
+	Streams int `json:"streams"`
+	// Of blocking sends that wait at one gateway.
+	Waits int `json:"waits"`
+	// Of events that wait for one slow subscriber, before it gets a snapshot instead.
+	SubscriberBuffer int `json:"subscriber_buffer"`
+	// How long a blocking send waits before it answers with the task as it is.
+	Wait Duration `json:"wait"`
+	// How long one event may take to be written to a subscriber.
+	Write Duration `json:"write"`
+	// Between the comments that keep an idle stream alive.
+	KeepAlive Duration `json:"keep_alive"`
+	// How long a message may wait for an executor that answers it directly.
+	Direct Duration `json:"direct"`
+}
+
+// DefaultLimits is what the agents file doesn't say.
+func DefaultLimits() Limits {
+	return Limits{
+		Body:             4 << 20,
+		Event:            4 << 20,
+		Artifacts:        64 << 20,
+		Parts:            1000,
+		Depth:            100,
+		Values:           100_000,
+		ID:               256,
+		References:       100,
+		History:          1000,
+		ContextState:     64 << 10,
+		Streams:          20_000,
+		Waits:            10_000,
+		SubscriberBuffer: 256,
+		Wait:             Duration(5 * time.Minute),
+		Write:            Duration(10 * time.Second),
+		KeepAlive:        Duration(4 * time.Second),
+		Direct:           Duration(30 * time.Second),
+	}
+}
