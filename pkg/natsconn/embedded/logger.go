@@ -1,0 +1,21 @@
+package embedded
+
+import (
+	"fmt"
+	"log/slog"
+)
+
+// slogLogger hands the server's log to slog. What the server calls a notice is
+// detail for whoever runs it inside another program.
+type slogLogger struct{ logger *slog.Logger }
+
+func (l *slogLogger) Noticef(format string, v ...any) { l.logger.Debug(message(format, v)) }
+func (l *slogLogger) Warnf(format string, v ...any)   { l.logger.Warn(message(format, v)) }
+func (l *slogLogger) Errorf(format string, v ...any)  { l.logger.Error(message(format, v)) }
+
+// Fatalf is what the server calls when it can't go on; it shuts down by itself.
+func (l *slogLogger) Fatalf(format string, v ...any) { l.logger.Error(message(format, v)) }
+func (l *slogLogger) Debugf(format string, v ...any) { l.logger.Debug(message(format, v)) }
+func (l *slogLogger) Tracef(format string, v ...any) { l.logger.Debug(message(format, v)) }
+
+func message(format string, v []any) string { return "NATS server: " + fmt.Sprintf(format, v...) }
