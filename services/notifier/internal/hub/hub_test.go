@@ -1,0 +1,434 @@
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+
+	eventv1 "github.com/errandhq/errand/proto/gen/errand/event/v1"
+	notifierv1 "github.com/errandhq/errand/proto/gen/errand/notifier/v1"
+	"github.com/errandhq/errand/services/notifier/internal/hub"
+)
+
+const hold = 50 * time.Millisecond
+
+type bundle struct {
+	*testing.T
+	hub  *hub.Hub
+	log  *log
+	feed *feed
+}
+
+// play runs a test on a fake clock with a hub that compares every 4 s.
+func play(t *testing.T, test func(*bundle)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, 1<<20)
+		test(b)
+	})
+}
+
+func setup(t *testing.T, buffer int) *bundle {
+	t.Helper()
+	b := &bundle{T: t, log: newLog(), feed: newFeed()}
+	b.hub = hub.New(hub.Config{
+		Log: b.log, Feed: b.feed, Logger: slog.New(slog.DiscardHandler),
+		Compare: 4 * time.Second, StreamBuffer: buffer,
+	})
+	b.feed.hub = b.hub
+	b.hub.Start()
+	t.Cleanup(b.hub.Stop)
+	return b
+}
+
+// watch opens a stream with one watch of id 1.
+func (b *bundle) watch(taskID string, after int64) *hub.Stream {
+	b.Helper()
+	s := b.hub.Open()
+	b.Cleanup(s.Close)
+	require.NoError(b, s.Watch(1, tenant, taskID, after))
+	return s
+}
+
+// next returns what is there without waiting for time to pass.
+func (b *bundle) next(s *hub.Stream) (got []string) {
+	b.Helper()
+	for {
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(b.Context())
+		cancel()
+		responses, err := s.Next(ctx)
+		if err != nil {
+			require.ErrorIs(b, err, context.Canceled)
+			return got
+		}
+		for _, r := range responses {
+			got = append(got, show(r))
+		}
+	}
+}
+
+func show(r *notifierv1.WatchResponse) string {
+	switch kind := r.GetKind().(type) {
+	case *notifierv1.WatchResponse_Watching:
+		return fmt.Sprintf("watching %d", kind.Watching.GetPosition())
+	case *notifierv1.WatchResponse_Gap:
+		return fmt.Sprintf("gap %d", kind.Gap.GetPosition())
+	case *notifierv1.WatchResponse_NotFound:
+		return "not found"
+	default:
+		return fmt.Sprintf("%d", r.GetEvent().GetVersion())
+	}
+}
+
+func TestWatchStartsAtTheVersionOfTheStore(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 3)
+		s := b.watch("t", -1)
+		require.Equal(b, []string{"watching 3"}, b.next(s))
+		b.log.commit(working("t", 4))
+		b.feed.publish(working("t", 4))
+		require.Equal(b, []string{"4"}, b.next(s))
+		require.Zero(b, b.log.eventCalls)
+	})
+}
+
+func TestWatchAfterAVersionReadsTheLogAtOnce(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 3)
+		s := b.watch("t", 1)
+		require.Equal(b, []string{"watching 1", "2", "3"}, b.next(s))
+	})
+}
+
+func TestWatchAfterAVersionToComeStartsAtTheStore(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 3)
+		s := b.watch("t", 99)
+		require.Equal(b, []string{"watching 3"}, b.next(s))
+	})
+}
+
+func TestWatchReadsALongLogInPages(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1000)
+		s := b.watch("t", 0)
+		require.Len(b, b.next(s), 1001)
+		require.Equal(b, 4, b.log.eventCalls)
+	})
+}
+
+func TestUnknownTaskIsNotFound(t *testing.T) {
+	play(t, func(b *bundle) {
+		s := b.watch("nope", -1)
+		require.Equal(b, []string{"not found"}, b.next(s))
+		require.Zero(b, b.feed.count("nope"))
+	})
+}
+
+func TestTaskOfAnotherTenantIsNotFoundAndDisturbsNobody(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		require.NoError(b, s.Watch(2, "other", "t", -1))
+		require.ElementsMatch(b, []string{"watching 1", "not found"}, b.next(s))
+		b.log.commit(working("t", 2))
+		b.feed.publish(working("t", 2))
+		require.Equal(b, []string{"2"}, b.next(s))
+	})
+}
+
+func TestDeletedTaskIsNotFoundAtTheNextComparison(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		require.Equal(b, []string{"watching 1"}, b.next(s))
+		b.log.set(func() { delete(b.log.events, "t") })
+		time.Sleep(4 * time.Second)
+		require.Equal(b, []string{"not found"}, b.next(s))
+	})
+}
+
+func TestHoleIsHeldBeforeTheLogIsRead(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		b.next(s)
+		b.log.commit(working("t", 2), working("t", 3))
+		b.feed.publish(working("t", 3))
+		time.Sleep(hold - 1)
+		require.Empty(b, b.next(s))
+		require.Zero(b, b.log.eventCalls)
+		time.Sleep(1)
+		require.Equal(b, []string{"2", "3"}, b.next(s))
+	})
+}
+
+func TestLateEventClosesAHoleWithoutTheLog(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		b.next(s)
+		b.log.commit(working("t", 2), working("t", 3))
+		b.feed.publish(working("t", 3), working("t", 3))
+		time.Sleep(hold / 2)
+		b.feed.publish(working("t", 2))
+		require.Equal(b, []string{"2", "3"}, b.next(s))
+		time.Sleep(hold)
+		require.Empty(b, b.next(s))
+		require.Zero(b, b.log.eventCalls)
+	})
+}
+
+func TestEventTooLargeToPublishIsReadFromTheLogAtOnce(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		b.next(s)
+		b.log.commit(working("t", 2))
+		b.feed.publish(&eventv1.Event{Tenant: tenant, TaskId: "t", Version: 2})
+		require.Equal(b, []string{"2"}, b.next(s))
+	})
+}
+
+func TestLostTailIsFoundByTheComparison(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		b.next(s)
+		b.log.commit(working("t", 2))
+		time.Sleep(4 * time.Second)
+		require.Empty(b, b.next(s), "the event may be on its way")
+		time.Sleep(hold)
+		require.Equal(b, []string{"2"}, b.next(s))
+	})
+}
+
+func TestInterruptionOfTheFeedComparesAtOnce(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		b.next(s)
+		b.log.commit(working("t", 2))
+		b.feed.interrupted <- struct{}{}
+		synctest.Wait()
+		time.Sleep(hold)
+		require.Equal(b, []string{"2"}, b.next(s))
+	})
+}
+
+func TestGapWhenTheLogNoLongerHoldsTheNextVersion(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 9)
+		b.log.set(func() { b.log.expired = 5 })
+		s := b.watch("t", 2)
+		require.Equal(b, []string{"watching 2", "gap 9"}, b.next(s))
+		b.log.commit(working("t", 10))
+		b.feed.publish(working("t", 10))
+		require.Equal(b, []string{"10"}, b.next(s))
+	})
+}
+
+func TestTerminalEventEndsTheWatch(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		b.next(s)
+		require.Equal(b, 1, b.feed.count("t"))
+		done := update("t", 2, a2apb.TaskState_TASK_STATE_COMPLETED)
+		b.log.commit(done)
+		b.feed.publish(done, done)
+		require.Equal(b, []string{"2"}, b.next(s))
+		require.Zero(b, b.feed.count("t"))
+		s.Unwatch(1)
+		require.NoError(b, s.Watch(1, tenant, "t", -1), "the id is free again")
+		require.Equal(b, []string{"watching 2"}, b.next(s))
+	})
+}
+
+func TestAllStreamsShareOneSubscription(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		first, second := b.watch("t", -1), b.watch("t", 0)
+		require.Equal(b, []string{"watching 1"}, b.next(first))
+		require.Equal(b, []string{"watching 0", "1"}, b.next(second))
+		require.Equal(b, 1, b.feed.count("t"))
+
+		first.Close()
+		b.log.commit(working("t", 2))
+		b.feed.publish(working("t", 2))
+		require.Equal(b, []string{"2"}, b.next(second), "closing one disturbs no other")
+		second.Unwatch(1)
+		synctest.Wait()
+		require.Zero(b, b.feed.count("t"))
+	})
+}
+
+func TestWatchesThatWaitTogetherShareACall(t *testing.T) {
+	play(t, func(b *bundle) {
+		gate := make(chan struct{})
+		b.log.set(func() { b.log.gate = gate })
+		s := b.hub.Open()
+		b.Cleanup(s.Close)
+		for id := range uint64(100) {
+			taskID := fmt.Sprintf("t%d", id)
+			b.log.commitWorking(taskID, 1)
+			require.NoError(b, s.Watch(id, tenant, taskID, -1))
+			if id == 0 {
+				synctest.Wait() // The first finds nobody waiting and goes alone.
+			}
+		}
+		close(gate)
+		require.Len(b, b.next(s), 100)
+		require.Equal(b, 2, b.log.versionCalls)
+	})
+}
+
+func TestWatchBecomesLiveOnceTheStoreIsBack(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 2)
+		b.log.set(func() { b.log.fail = errors.New("down") })
+		s := b.watch("t", 0)
+		time.Sleep(time.Minute)
+		require.Empty(b, b.next(s))
+		b.log.set(func() { b.log.fail = nil })
+		time.Sleep(5 * time.Second)
+		require.Equal(b, []string{"watching 0", "1", "2"}, b.next(s))
+	})
+}
+
+func TestHoleIsFilledOnceTheStoreIsBack(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		b.next(s)
+		b.log.commit(working("t", 2), working("t", 3))
+		b.log.set(func() { b.log.fail = errors.New("down") })
+		b.feed.publish(working("t", 3))
+		time.Sleep(time.Minute)
+		require.Empty(b, b.next(s))
+		b.log.set(func() { b.log.fail = nil })
+		time.Sleep(5 * time.Second)
+		require.Equal(b, []string{"2", "3"}, b.next(s))
+	})
+}
+
+func TestSlowStreamMissesNothingAndHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, 1<<10)
+		b.log.commitWorking("t", 1)
+		b.log.commitWorking("u", 1)
+		slow, quick := b.watch("t", -1), b.watch("t", -1)
+		require.NoError(b, slow.Watch(2, tenant, "u", -1))
+		b.next(quick)
+		var got []string
+		for v := int64(2); v <= 2000; v++ {
+			b.log.commit(working("t", v), working("u", v))
+			b.feed.publish(working("t", v))
+			if v%2 == 0 {
+				b.feed.publish(working("u", v))
+			}
+			if v%10 == 0 {
+				got = append(got, b.next(quick)...)
+			}
+		}
+		require.Len(b, got, 1999)
+		// 2 watches, each from 2 to 2000, and that they became live.
+		var late []string
+		for range 2000 {
+			late = append(late, b.next(slow)...)
+			time.Sleep(hold)
+		}
+		require.Len(b, late, 2+2*1999)
+	})
+}
+
+func TestStopEndsStreams(t *testing.T) {
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		b.next(s)
+		failed := make(chan error)
+		go func() {
+			_, err := s.Next(context.Background())
+			failed <- err
+		}()
+		synctest.Wait()
+		b.hub.Stop()
+		require.ErrorIs(b, <-failed, hub.ErrStopped)
+		require.Zero(b, b.feed.count("t"))
+	})
+}
+
+func TestAWatchIDIsUsedOnceAtATime(t *testing.T) {
+	play(t, func(b *bundle) {
+		s := b.watch("t", -1)
+		require.Error(b, s.Watch(1, tenant, "u", -1))
+	})
+}
+
+// Whatever the feed loses, repeats or swaps, and wherever streams begin, each
+// gets every version once and in order.
+func TestAnyFeedGivesEveryStreamEachVersionOnce(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		synctest.Test(t, func(t *testing.T) {
+			playRandom(setup(t, 400), rand.New(rand.NewPCG(seed, 2)))
+		})
+	}
+}
+
+func playRandom(b *bundle, rnd *rand.Rand) {
+	const last = 60
+	b.log.commitWorking("t", 1)
+	streams, begins, got := []*hub.Stream{}, []int64{}, [][]string{}
+	var pending []*eventv1.Event
+	for v := int64(2); v <= last; v++ {
+		if rnd.IntN(20) == 0 {
+			begin := rnd.Int64N(v)
+			streams, begins, got = append(streams, b.watch("t", begin)), append(begins, begin), append(got, nil)
+		}
+		state := a2apb.TaskState_TASK_STATE_WORKING
+		if v == last {
+			state = a2apb.TaskState_TASK_STATE_COMPLETED
+		}
+		e := update("t", v, state)
+		b.log.commit(e)
+		for range rnd.IntN(3) {
+			pending = append(pending, e)
+		}
+		rnd.Shuffle(len(pending), func(i, j int) { pending[i], pending[j] = pending[j], pending[i] })
+		n := rnd.IntN(len(pending) + 1)
+		b.feed.publish(pending[:n]...)
+		pending = pending[n:]
+		for i, s := range streams {
+			if rnd.IntN(4) == 0 {
+				got[i] = append(got[i], b.next(s)...)
+			}
+		}
+		time.Sleep(time.Duration(rnd.IntN(20)) * time.Millisecond)
+	}
+	for i, s := range streams {
+		for range 20 {
+			got[i] = append(got[i], b.next(s)...)
+			time.Sleep(time.Second)
+		}
+		want := []string{fmt.Sprintf("watching %d", begins[i])}
+		for v := begins[i] + 1; v <= last; v++ {
+			want = append(want, fmt.Sprint(v))
+		}
+		require.Equal(b, want, got[i])
+	}
+	require.Zero(b, b.feed.count("t"))
+}
