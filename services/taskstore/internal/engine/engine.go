@@ -108,6 +108,7 @@ type Changes struct {
 	TouchContexts []Context
 	// Inserted or replaced whole.
 	PutContexts []Context
+	DeadLetters []DeadLetter
 }
 
 // TaskUpdate replaces a loaded row.
@@ -164,6 +165,9 @@ type Keeper interface {
 	ParkedTasks(ctx context.Context, agent string, before time.Time, limit int) ([]string, error)
 	// OverrunTasks reads an agent's unsettled tasks whose turn began before a time.
 	OverrunTasks(ctx context.Context, agent string, startedBefore time.Time, limit int) ([]string, error)
+
+	// ReadDeadLetters reads what was given up, newest first.
+	ReadDeadLetters(ctx context.Context, limit int) ([]DeadLetter, error)
 
 	// HoldRole takes or renews a cluster-wide role until a time and tells
 	// whether holder has it.
