@@ -1,0 +1,78 @@
+package testkit_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/errandhq/errand/pkg/natsconn"
+	"github.com/errandhq/errand/pkg/testkit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func query(t *testing.T, url, sql string) string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer conn.Close(context.Background())
+	var result string
+	require.NoError(t, conn.QueryRow(t.Context(), sql).Scan(&result))
+	return result
+}
+
+func execute(url, sql string) error {
+	conn, err := pgx.Connect(context.Background(), url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.Background())
+	_, err = conn.Exec(context.Background(), sql)
+	return err
+}
+
+func TestPostgresGivesEachTestADatabaseOfItsOwn(t *testing.T) {
+	t.Parallel()
+	first, second := testkit.Postgres(t), testkit.Postgres(t)
+	require.NoError(t, execute(first, "CREATE TABLE only_here (id int)"))
+	require.Equal(t, "0", query(t, second, "SELECT count(*)::text FROM pg_tables WHERE tablename = 'only_here'"))
+}
+
+func TestPostgresDropsTheDatabaseWithItsTest(t *testing.T) {
+	t.Parallel()
+	outer := testkit.Postgres(t)
+	var name string
+	t.Run("inner", func(t *testing.T) {
+		name = query(t, testkit.Postgres(t), "SELECT current_database()")
+	})
+	require.Equal(t, "0", query(t, outer, "SELECT count(*)::text FROM pg_database WHERE datname = '"+name+"'"))
+}
+
+func TestPostgresFromMigratesOnceAndCopies(t *testing.T) {
+	t.Parallel()
+	runs := 0
+	migrate := func(url string) error {
+		runs++
+		return execute(url, "CREATE TABLE migrated AS SELECT 'yes' AS answer")
+	}
+	first := testkit.PostgresFrom(t, t.Name(), migrate)
+	second := testkit.PostgresFrom(t, t.Name(), migrate)
+	require.NoError(t, execute(first, "UPDATE migrated SET answer = 'changed'"))
+	require.Equal(t, "yes", query(t, second, "SELECT answer FROM migrated"))
+	require.Equal(t, 1, runs)
+}
+
+func TestNATSServerComesBackForItsConnections(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewNATSServer(t)
+	nc := srv.Connect()
+	require.NoError(t, natsconn.Ready(nc))
+	srv.Stop()
+	require.Eventually(t, func() bool { return natsconn.Ready(nc) != nil }, 10*time.Second, time.Millisecond)
+	srv.Start()
+	require.Eventually(t, func() bool { return natsconn.Ready(nc) == nil }, 10*time.Second, time.Millisecond)
+}
