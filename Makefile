@@ -78,11 +78,13 @@ fuzz: ## Run every fuzz test for FUZZTIME (30s)
 ##@ Check
 
 .PHONY: lint
-lint: $(LINT) $(BUILD)/proto/errand.binpb $(BUF) ## Lint the Go code and the protocol buffer sources
+lint: $(LINT) $(BUILD)/proto/errand.binpb $(BUF) ## Lint the Go code, the imports and the protocol buffer sources
 	@echo "==> buf lint"
 	@$(BUF) lint $(BUILD)/proto/errand.binpb
 	@echo "==> golangci-lint run $(PACKAGES)"
 	@$(LINT) run $(PACKAGES)
+	@echo "==> import rules"
+	@go test -count=1 ./services/internal/archtest
 
 .PHONY: fresh
 fresh: tools-generate ## Check that the committed generated code is what `make generate` writes

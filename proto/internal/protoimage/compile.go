@@ -22,10 +22,13 @@ func official() *descriptorpb.FileDescriptorSet {
 	return image([]protoreflect.FileDescriptor{a2apb.File_a2av1_proto})
 }
 
-// compile makes one image of all .proto files of source that lie under the
-// folder. Warnings, such as an import that is not used, fail too.
-func compile(ctx context.Context, source fs.FS, folder string) (*descriptorpb.FileDescriptorSet, error) {
-	names, err := sources(source, folder)
+// folder holds our sources, below the root of their import paths.
+const folder = "errand"
+
+// compile makes one image of all our sources. Warnings, such as an import that is
+// not used, fail too.
+func compile(ctx context.Context, source fs.FS) (*descriptorpb.FileDescriptorSet, error) {
+	names, err := sources(source)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +55,7 @@ func compile(ctx context.Context, source fs.FS, folder string) (*descriptorpb.Fi
 	return image(files), nil
 }
 
-func sources(source fs.FS, folder string) ([]string, error) {
+func sources(source fs.FS) ([]string, error) {
 	var names []string
 	err := fs.WalkDir(source, folder, func(name string, _ fs.DirEntry, err error) error {
 		if err == nil && path.Ext(name) == ".proto" {

@@ -30,11 +30,11 @@ func main() {
 }
 
 func run(ctx context.Context, root, out string) error {
-	errand, err := compile(ctx, os.DirFS(root), "errand")
+	errand, err := compile(ctx, os.DirFS(root))
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := os.MkdirAll(out, 0o750); err != nil {
 		return fmt.Errorf("create the output folder: %w", err)
 	}
 	if err := write(filepath.Join(out, "errand.binpb"), errand); err != nil {
@@ -48,7 +48,7 @@ func write(name string, image *descriptorpb.FileDescriptorSet) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	if err := os.WriteFile(name, data, 0o644); err != nil {
+	if err := os.WriteFile(name, data, 0o600); err != nil {
 		return fmt.Errorf("write an image: %w", err)
 	}
 	return nil
