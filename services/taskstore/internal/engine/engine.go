@@ -194,7 +194,10 @@ type Outbox interface {
 	StalePublishers(ctx context.Context, before time.Time) ([]Publisher, error)
 	// ReadOutbox reads a publisher's events above a number, in order.
 	ReadOutbox(ctx context.Context, publisher string, after int64, limit int) ([]Event, error)
-	// DropPublisher forgets a publisher whose events are all published.
+	// AdvancePublisher records that a publisher's events up to through are
+	// published, without a sign of life. Marks never fall back.
+	AdvancePublisher(ctx context.Context, publisher string, through int64) error
+	// DropPublisher forgets a publisher, unless it has events above its mark.
 	DropPublisher(ctx context.Context, publisher string) error
 	// OutboxLag reads how many events are not known to be published, up to
 	// atMost, and the time of the oldest (zero for none).
