@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -46,7 +47,7 @@ func (n *notifier) Watch(ctx context.Context, _ ...grpc.CallOption) (grpc.BidiSt
 	if n.down {
 		return nil, status.Error(codes.Unavailable, "down")
 	}
-	s := &stream{ctx: ctx, responses: make(chan *notifierv1.WatchResponse, 1000), broken: make(chan struct{})}
+	s := &stream{done: ctx.Done(), responses: make(chan *notifierv1.WatchResponse, 1000), broken: make(chan struct{})}
 	n.streams = append(n.streams, s)
 	return s, nil
 }
@@ -67,7 +68,8 @@ func (n *notifier) current() *stream {
 
 type stream struct {
 	grpc.ClientStream
-	ctx       context.Context
+
+	done      <-chan struct{}
 	responses chan *notifierv1.WatchResponse
 	broken    chan struct{}
 
@@ -79,8 +81,8 @@ func (s *stream) Send(r *notifierv1.WatchRequest) error {
 	select {
 	case <-s.broken:
 		return io.EOF
-	case <-s.ctx.Done():
-		return s.ctx.Err()
+	case <-s.done:
+		return context.Canceled
 	default:
 	}
 	s.mu.Lock()
@@ -100,8 +102,8 @@ func (s *stream) Recv() (*notifierv1.WatchResponse, error) {
 		return r, nil
 	case <-s.broken:
 		return nil, status.Error(codes.Unavailable, "broken")
-	case <-s.ctx.Done():
-		return nil, s.ctx.Err()
+	case <-s.done:
+		return nil, context.Canceled
 	}
 }
 
@@ -140,3 +142,6 @@ func (s *stream) events(id uint64, events ...*eventv1.Event) {
 		s.responses <- &notifierv1.WatchResponse{WatchId: id, Kind: &notifierv1.WatchResponse_Event{Event: e}}
 	}
 }
+
+// pass lets time pass on the test's fake clock.
+func pass(d time.Duration) { <-time.After(d) }

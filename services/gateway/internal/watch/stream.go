@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	retryMin = 50 * time.Millisecond
-	retryMax = 3 * time.Second
+	firstRetry   = 50 * time.Millisecond
+	slowestRetry = 3 * time.Second
 	// silence is how long subscribers may hear nothing of a notifier that is out
 	// of reach before they are sent to the store.
 	silence = 4 * time.Second
@@ -22,12 +22,12 @@ const (
 // run keeps a stream to the notifier until the context ends.
 func (w *Watcher) run(ctx context.Context) error {
 	retry := backoff.NewExponentialBackOff()
-	retry.InitialInterval, retry.MaxInterval = retryMin, retryMax
+	retry.InitialInterval, retry.MaxInterval = firstRetry, slowestRetry
 	heard := time.Now()
-	for ctx.Err() == nil {
+	for {
 		err := w.session(ctx)
 		if ctx.Err() != nil {
-			break
+			return context.Cause(ctx)
 		}
 		if w.disconnect() {
 			retry.Reset()
@@ -40,7 +40,6 @@ func (w *Watcher) run(ctx context.Context) error {
 		w.cfg.Logger.WarnContext(ctx, "the stream to the notifier is broken; connecting again", "error", err)
 		pause(ctx, retry.NextBackOff())
 	}
-	return nil
 }
 
 // session watches all topics on one stream until it breaks.

@@ -15,6 +15,7 @@ type key struct{ tenant, taskID string }
 // topic is one watched task. The watcher's lock guards it.
 type topic struct {
 	key
+
 	// Of the watch on the current stream.
 	id uint64
 	// The version through which the feed has come; before the first answer, the

@@ -3,9 +3,9 @@ package watch_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,7 +27,6 @@ type bundle struct {
 
 func play(t *testing.T, test func(*bundle)) {
 	t.Helper()
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &bundle{T: t, notifier: &notifier{}}
 		b.watcher = watch.New(watch.Config{
@@ -94,12 +93,13 @@ func (b *bundle) read(s *watch.Subscription) string {
 		case item.Resync:
 			got = append(got, "resync")
 		default:
-			got = append(got, fmt.Sprint(item.Event.GetVersion()))
+			got = append(got, strconv.FormatInt(item.Event.GetVersion(), 10))
 		}
 	}
 }
 
 func TestSubscriptionIsLiveAtTheNotifiersPosition(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		s, stream, id := b.live(4)
 		require.EqualValues(b, 4, s.Position())
@@ -109,6 +109,7 @@ func TestSubscriptionIsLiveAtTheNotifiersPosition(t *testing.T) {
 }
 
 func TestAskedPositionReachesTheNotifier(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		result := b.start(7)
 		stream := b.notifier.current()
@@ -121,6 +122,7 @@ func TestAskedPositionReachesTheNotifier(t *testing.T) {
 }
 
 func TestSubscribersOfATaskShareOneWatch(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		first, stream, id := b.live(1)
 		stream.events(id, working(2))
@@ -139,6 +141,7 @@ func TestSubscribersOfATaskShareOneWatch(t *testing.T) {
 }
 
 func TestLastSubscriberEndsTheWatch(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		first, stream, id := b.live(1)
 		second := b.take(b.start(-1))
@@ -154,6 +157,7 @@ func TestLastSubscriberEndsTheWatch(t *testing.T) {
 }
 
 func TestLateResponsesOfAnEndedWatchAreNotTakenForTheNewOne(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		first, stream, id := b.live(1)
 		first.Close()
@@ -172,6 +176,7 @@ func TestLateResponsesOfAnEndedWatchAreNotTakenForTheNewOne(t *testing.T) {
 }
 
 func TestTerminalEventEndsTheSubscriptionWithoutUnwatch(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		s, stream, id := b.live(1)
 		stream.events(id, update(2, a2apb.TaskState_TASK_STATE_COMPLETED))
@@ -182,6 +187,7 @@ func TestTerminalEventEndsTheSubscriptionWithoutUnwatch(t *testing.T) {
 }
 
 func TestUnknownTaskFails(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		result := b.start(-1)
 		stream := b.notifier.current()
@@ -191,6 +197,7 @@ func TestUnknownTaskFails(t *testing.T) {
 }
 
 func TestDeletedTaskEndsTheSubscription(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		s, stream, id := b.live(1)
 		stream.notFound(id)
@@ -199,12 +206,13 @@ func TestDeletedTaskEndsTheSubscription(t *testing.T) {
 }
 
 func TestOverflowAndGapLeadToAResync(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		slow, stream, id := b.live(0)
 		quick := b.take(b.start(-1))
 		for v := int64(1); v <= 20; v++ {
 			stream.events(id, working(v))
-			require.Equal(b, fmt.Sprint(v), b.read(quick))
+			require.Equal(b, strconv.FormatInt(v, 10), b.read(quick))
 		}
 		require.Equal(b, "resync", b.read(slow))
 		stream.events(id, working(21))
@@ -219,6 +227,7 @@ func TestOverflowAndGapLeadToAResync(t *testing.T) {
 }
 
 func TestOverflowByBytes(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		s, stream, id := b.live(0)
 		big := func(version int64, bytes int) *eventv1.Event {
@@ -235,6 +244,7 @@ func TestOverflowByBytes(t *testing.T) {
 }
 
 func TestTerminalEventIsNotLostInAnOverflow(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		s, stream, id := b.live(0)
 		for v := int64(1); v <= 9; v++ {
@@ -246,12 +256,13 @@ func TestTerminalEventIsNotLostInAnOverflow(t *testing.T) {
 }
 
 func TestBrokenStreamIsMadeAnewWhereItWas(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		s, stream, id := b.live(1)
 		stream.events(id, working(2))
 		synctest.Wait()
 		stream.cut()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		stream = b.notifier.current()
 		request := stream.sent()[0]
 		require.EqualValues(b, 2, request.GetWatch().GetAfter())
@@ -265,10 +276,11 @@ func TestBrokenStreamIsMadeAnewWhereItWas(t *testing.T) {
 }
 
 func TestResyncWhenTheNewStreamStartsLater(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		s, stream, _ := b.live(1)
 		stream.cut()
-		time.Sleep(time.Second)
+		pass(time.Second)
 		stream = b.notifier.current()
 		id := stream.sent()[0].GetWatchId()
 		stream.watching(id, 5)
@@ -279,27 +291,29 @@ func TestResyncWhenTheNewStreamStartsLater(t *testing.T) {
 }
 
 func TestSubscribersReadTheStoreWhileTheNotifierIsOutOfReach(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		s, stream, _ := b.live(1)
 		b.notifier.setDown(true)
 		stream.cut()
 		synctest.Wait()
 		require.Error(b, b.watcher.Ready())
-		time.Sleep(time.Second)
+		pass(time.Second)
 		require.Empty(b, b.read(s))
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		require.Equal(b, "resync", b.read(s))
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		require.Equal(b, "resync", b.read(s))
 
 		b.notifier.setDown(false)
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		require.NoError(b, b.watcher.Ready())
 		require.Less(b, b.notifier.dials, 40, "attempts are spaced out")
 	})
 }
 
 func TestWatchFailsWhenTheNotifierCantBeReachedInTime(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.notifier.setDown(true)
 		b.notifier.current().cut()
@@ -310,6 +324,7 @@ func TestWatchFailsWhenTheNotifierCantBeReachedInTime(t *testing.T) {
 }
 
 func TestStopEndsSubscriptions(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		s, _, _ := b.live(1)
 		waiting := b.start(9)

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"context"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -164,3 +165,6 @@ func (s *subscription) Unsubscribe() error {
 	s.feed.subscribed[s.taskID]--
 	return nil
 }
+
+// pass lets time pass on the test's fake clock.
+func pass(d time.Duration) { <-time.After(d) }

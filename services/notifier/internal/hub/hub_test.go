@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +32,6 @@ type bundle struct {
 // play runs a test on a fake clock with a hub that compares every 4 s.
 func play(t *testing.T, test func(*bundle)) {
 	t.Helper()
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup(t, 1<<20)
 		test(b)
@@ -87,11 +87,12 @@ func show(r *notifierv1.WatchResponse) string {
 	case *notifierv1.WatchResponse_NotFound:
 		return "not found"
 	default:
-		return fmt.Sprintf("%d", r.GetEvent().GetVersion())
+		return strconv.FormatInt(r.GetEvent().GetVersion(), 10)
 	}
 }
 
 func TestWatchStartsAtTheVersionOfTheStore(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 3)
 		s := b.watch("t", -1)
@@ -104,6 +105,7 @@ func TestWatchStartsAtTheVersionOfTheStore(t *testing.T) {
 }
 
 func TestWatchAfterAVersionReadsTheLogAtOnce(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 3)
 		s := b.watch("t", 1)
@@ -112,6 +114,7 @@ func TestWatchAfterAVersionReadsTheLogAtOnce(t *testing.T) {
 }
 
 func TestWatchAfterAVersionToComeStartsAtTheStore(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 3)
 		s := b.watch("t", 99)
@@ -120,6 +123,7 @@ func TestWatchAfterAVersionToComeStartsAtTheStore(t *testing.T) {
 }
 
 func TestWatchReadsALongLogInPages(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1000)
 		s := b.watch("t", 0)
@@ -129,6 +133,7 @@ func TestWatchReadsALongLogInPages(t *testing.T) {
 }
 
 func TestUnknownTaskIsNotFound(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		s := b.watch("nope", -1)
 		require.Equal(b, []string{"not found"}, b.next(s))
@@ -137,6 +142,7 @@ func TestUnknownTaskIsNotFound(t *testing.T) {
 }
 
 func TestTaskOfAnotherTenantIsNotFoundAndDisturbsNobody(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1)
 		s := b.watch("t", -1)
@@ -149,48 +155,52 @@ func TestTaskOfAnotherTenantIsNotFoundAndDisturbsNobody(t *testing.T) {
 }
 
 func TestDeletedTaskIsNotFoundAtTheNextComparison(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1)
 		s := b.watch("t", -1)
 		require.Equal(b, []string{"watching 1"}, b.next(s))
 		b.log.set(func() { delete(b.log.events, "t") })
-		time.Sleep(4 * time.Second)
+		pass(4 * time.Second)
 		require.Equal(b, []string{"not found"}, b.next(s))
 	})
 }
 
 func TestHoleIsHeldBeforeTheLogIsRead(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1)
 		s := b.watch("t", -1)
 		b.next(s)
 		b.log.commit(working("t", 2), working("t", 3))
 		b.feed.publish(working("t", 3))
-		time.Sleep(hold - 1)
+		pass(hold - 1)
 		require.Empty(b, b.next(s))
 		require.Zero(b, b.log.eventCalls)
-		time.Sleep(1)
+		pass(1)
 		require.Equal(b, []string{"2", "3"}, b.next(s))
 	})
 }
 
 func TestLateEventClosesAHoleWithoutTheLog(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1)
 		s := b.watch("t", -1)
 		b.next(s)
 		b.log.commit(working("t", 2), working("t", 3))
 		b.feed.publish(working("t", 3), working("t", 3))
-		time.Sleep(hold / 2)
+		pass(hold / 2)
 		b.feed.publish(working("t", 2))
 		require.Equal(b, []string{"2", "3"}, b.next(s))
-		time.Sleep(hold)
+		pass(hold)
 		require.Empty(b, b.next(s))
 		require.Zero(b, b.log.eventCalls)
 	})
 }
 
 func TestEventTooLargeToPublishIsReadFromTheLogAtOnce(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1)
 		s := b.watch("t", -1)
@@ -202,19 +212,21 @@ func TestEventTooLargeToPublishIsReadFromTheLogAtOnce(t *testing.T) {
 }
 
 func TestLostTailIsFoundByTheComparison(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1)
 		s := b.watch("t", -1)
 		b.next(s)
 		b.log.commit(working("t", 2))
-		time.Sleep(4 * time.Second)
+		pass(4 * time.Second)
 		require.Empty(b, b.next(s), "the event may be on its way")
-		time.Sleep(hold)
+		pass(hold)
 		require.Equal(b, []string{"2"}, b.next(s))
 	})
 }
 
 func TestInterruptionOfTheFeedComparesAtOnce(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1)
 		s := b.watch("t", -1)
@@ -222,12 +234,13 @@ func TestInterruptionOfTheFeedComparesAtOnce(t *testing.T) {
 		b.log.commit(working("t", 2))
 		b.feed.interrupted <- struct{}{}
 		synctest.Wait()
-		time.Sleep(hold)
+		pass(hold)
 		require.Equal(b, []string{"2"}, b.next(s))
 	})
 }
 
 func TestGapWhenTheLogNoLongerHoldsTheNextVersion(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 9)
 		b.log.set(func() { b.log.expired = 5 })
@@ -240,6 +253,7 @@ func TestGapWhenTheLogNoLongerHoldsTheNextVersion(t *testing.T) {
 }
 
 func TestTerminalEventEndsTheWatch(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1)
 		s := b.watch("t", -1)
@@ -257,6 +271,7 @@ func TestTerminalEventEndsTheWatch(t *testing.T) {
 }
 
 func TestAllStreamsShareOneSubscription(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1)
 		first, second := b.watch("t", -1), b.watch("t", 0)
@@ -275,6 +290,7 @@ func TestAllStreamsShareOneSubscription(t *testing.T) {
 }
 
 func TestWatchesThatWaitTogetherShareACall(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		gate := make(chan struct{})
 		b.log.set(func() { b.log.gate = gate })
@@ -295,19 +311,21 @@ func TestWatchesThatWaitTogetherShareACall(t *testing.T) {
 }
 
 func TestWatchBecomesLiveOnceTheStoreIsBack(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 2)
 		b.log.set(func() { b.log.fail = errors.New("down") })
 		s := b.watch("t", 0)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		require.Empty(b, b.next(s))
 		b.log.set(func() { b.log.fail = nil })
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		require.Equal(b, []string{"watching 0", "1", "2"}, b.next(s))
 	})
 }
 
 func TestHoleIsFilledOnceTheStoreIsBack(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1)
 		s := b.watch("t", -1)
@@ -315,10 +333,10 @@ func TestHoleIsFilledOnceTheStoreIsBack(t *testing.T) {
 		b.log.commit(working("t", 2), working("t", 3))
 		b.log.set(func() { b.log.fail = errors.New("down") })
 		b.feed.publish(working("t", 3))
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		require.Empty(b, b.next(s))
 		b.log.set(func() { b.log.fail = nil })
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		require.Equal(b, []string{"2", "3"}, b.next(s))
 	})
 }
@@ -348,13 +366,14 @@ func TestSlowStreamMissesNothingAndHoldsUpNobody(t *testing.T) {
 		var late []string
 		for range 2000 {
 			late = append(late, b.next(slow)...)
-			time.Sleep(hold)
+			pass(hold)
 		}
 		require.Len(b, late, 2+2*1999)
 	})
 }
 
 func TestStopEndsStreams(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		b.log.commitWorking("t", 1)
 		s := b.watch("t", -1)
@@ -372,6 +391,7 @@ func TestStopEndsStreams(t *testing.T) {
 }
 
 func TestAWatchIDIsUsedOnceAtATime(t *testing.T) {
+	t.Parallel()
 	play(t, func(b *bundle) {
 		s := b.watch("t", -1)
 		require.Error(b, s.Watch(1, tenant, "u", -1))
@@ -417,16 +437,16 @@ func playRandom(b *bundle, rnd *rand.Rand) {
 				got[i] = append(got[i], b.next(s)...)
 			}
 		}
-		time.Sleep(time.Duration(rnd.IntN(20)) * time.Millisecond)
+		pass(time.Duration(rnd.IntN(20)) * time.Millisecond)
 	}
 	for i, s := range streams {
 		for range 20 {
 			got[i] = append(got[i], b.next(s)...)
-			time.Sleep(time.Second)
+			pass(time.Second)
 		}
 		want := []string{fmt.Sprintf("watching %d", begins[i])}
 		for v := begins[i] + 1; v <= last; v++ {
-			want = append(want, fmt.Sprint(v))
+			want = append(want, strconv.FormatInt(v, 10))
 		}
 		require.Equal(b, want, got[i])
 	}

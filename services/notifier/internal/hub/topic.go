@@ -14,6 +14,7 @@ type key struct{ tenant, taskID string }
 // topic is one watched task.
 type topic struct {
 	key
+
 	// Set by the join loop.
 	sub     Subscription
 	watches []*watch
