@@ -179,6 +179,8 @@ type Keeper interface {
 	PurgeDedupe(ctx context.Context, before time.Time, limit int) (int, error)
 	// PurgeDirects deletes up to limit direct exchanges stored before a time.
 	PurgeDirects(ctx context.Context, before time.Time, limit int) (int, error)
+	// PurgeContexts deletes up to limit contexts that expired before a time.
+	PurgeContexts(ctx context.Context, before time.Time, limit int) (int, error)
 	// PurgeEvents forgets events older than before, never one that a publisher
 	// has not published yet, and makes room for those to come.
 	PurgeEvents(ctx context.Context, now, before time.Time) error
