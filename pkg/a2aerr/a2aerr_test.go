@@ -189,10 +189,11 @@ func TestTheOlderProfileAnswersUnimplemented(t *testing.T) {
 
 func TestBytesThatAreNotUTF8DoNotCostTheError(t *testing.T) {
 	t.Parallel()
-	for _, err := range []error{a2aerr.TaskNotFound("a\xff"), a2aerr.MethodNotFound("/\xff"), a2aerr.Unavailable("\xff", 0)} {
+	for _, err := range []error{a2aerr.TaskNotFound("a\xff"), a2aerr.MethodNotFound("/\xff"), a2aerr.Unavailable("\xff", 0), a2aerr.Invalid("\xff", "\xff")} {
 		e := a2aerr.From(err)
 		_, marshalErr := e.MarshalREST()
 		require.NoError(t, marshalErr)
+		require.Len(t, e.GRPCStatus().Details(), len(e.Details))
 		require.Equal(t, e.Reason, a2aerr.From(status.ErrorProto(e.GRPCStatus().Proto())).Reason)
 	}
 }

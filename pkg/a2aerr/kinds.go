@@ -130,6 +130,6 @@ func internal(id string, cause error) *Error {
 
 func violation(field, allowed string) *errdetails.BadRequest {
 	return &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
-		{Field: field, Description: allowed},
+		{Field: strings.ToValidUTF8(field, "\uFFFD"), Description: strings.ToValidUTF8(allowed, "\uFFFD")},
 	}}
 }

@@ -112,6 +112,16 @@ func TestEndlessNestingIsRefusedAtOnce(t *testing.T) {
 	require.Less(t, time.Since(begin), 400*time.Millisecond)
 }
 
+func TestLongKeysDoNotMakeARefusalExpensive(t *testing.T) {
+	t.Parallel()
+	many := a2ajson.Limits{Depth: 32, Values: 100_000}
+	begin := time.Now()
+	body := `{"metadata":{"` + strings.Repeat("k", 1_000_000) + `":[0` + strings.Repeat(",0", 90_000) + `,1e400]}}`
+	err := a2ajson.Unmarshal([]byte(body), &a2apb.SendMessageRequest{}, many)
+	require.Less(t, len(field(t, err)), 500)
+	require.Less(t, time.Since(begin), 2*time.Second)
+}
+
 func TestAcceptedDepthCanBeReadAgain(t *testing.T) {
 	t.Parallel()
 	deep := a2ajson.Limits{Depth: 100, Values: 1000}

@@ -3,12 +3,9 @@ package a2ajson
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/errandhq/errand/pkg/a2aerr"
 )
 
 // locate finds the member of a valid JSON document that a message cannot hold;
@@ -16,7 +13,7 @@ import (
 func locate(data []byte, desc protoreflect.MessageDescriptor) error {
 	l := locator{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	l.dec.UseNumber()
-	return l.message("", desc, l.next())
+	return l.message(nil, desc, l.next())
 }
 
 // locator walks a document token by token beside the descriptor it should fit.
@@ -38,12 +35,12 @@ func (l *locator) next() json.Token {
 	return token
 }
 
-func (l *locator) message(path string, desc protoreflect.MessageDescriptor, token json.Token) error {
+func (l *locator) message(path *path, desc protoreflect.MessageDescriptor, token json.Token) error {
 	if check, ok := wellKnown[desc.FullName()]; ok {
 		return check(l, path, token)
 	}
 	if token != json.Delim('{') {
-		return a2aerr.Invalid(nonEmpty(path), "must be an object")
+		return path.invalid("must be an object")
 	}
 	seen := map[protoreflect.FullName]bool{}
 	for l.dec.More() {
@@ -56,7 +53,7 @@ func (l *locator) message(path string, desc protoreflect.MessageDescriptor, toke
 			field = desc.Fields().ByTextName(name)
 		}
 		if field == nil {
-			if err := l.any(join(path, name), l.next()); err != nil {
+			if err := l.any(path.member(name), l.next()); err != nil {
 				return err
 			}
 			continue
@@ -69,11 +66,11 @@ func (l *locator) message(path string, desc protoreflect.MessageDescriptor, toke
 	return nil
 }
 
-func (l *locator) field(parent string, field protoreflect.FieldDescriptor, seen map[protoreflect.FullName]bool) error {
-	path := join(parent, field.JSONName())
+func (l *locator) field(parent *path, field protoreflect.FieldDescriptor, seen map[protoreflect.FullName]bool) error {
+	path := parent.member(field.JSONName())
 	token := l.next()
 	if seen[field.FullName()] {
-		return a2aerr.Invalid(path, "must not be given twice")
+		return path.invalid("must not be given twice")
 	}
 	seen[field.FullName()] = true
 	if token == nil && field.Message() != nil && field.Message().FullName() == "google.protobuf.Value" {
@@ -84,7 +81,7 @@ func (l *locator) field(parent string, field protoreflect.FieldDescriptor, seen 
 	}
 	if oneof := field.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {
 		if seen[oneof.FullName()] {
-			return a2aerr.Invalid(nonEmpty(parent), "must have only one of "+members(oneof))
+			return parent.invalid("must have only one of " + members(oneof))
 		}
 		seen[oneof.FullName()] = true
 	}
@@ -97,12 +94,12 @@ func (l *locator) field(parent string, field protoreflect.FieldDescriptor, seen 
 	return l.value(path, field, token)
 }
 
-func (l *locator) list(path string, field protoreflect.FieldDescriptor, token json.Token) error {
+func (l *locator) list(path *path, field protoreflect.FieldDescriptor, token json.Token) error {
 	if token != json.Delim('[') {
-		return a2aerr.Invalid(path, "must be an array")
+		return path.invalid("must be an array")
 	}
 	for i := 0; l.dec.More(); i++ {
-		if err := l.value(path+"["+strconv.Itoa(i)+"]", field, l.next()); err != nil {
+		if err := l.value(path.element(i), field, l.next()); err != nil {
 			return err
 		}
 	}
@@ -110,16 +107,16 @@ func (l *locator) list(path string, field protoreflect.FieldDescriptor, token js
 	return nil
 }
 
-func (l *locator) mapping(path string, value protoreflect.FieldDescriptor, token json.Token) error {
+func (l *locator) mapping(path *path, value protoreflect.FieldDescriptor, token json.Token) error {
 	if token != json.Delim('{') {
-		return a2aerr.Invalid(path, "must be an object")
+		return path.invalid("must be an object")
 	}
 	for l.dec.More() {
 		key, err := l.text(path, l.next())
 		if err != nil {
 			return err
 		}
-		if err := l.value(join(path, key), value, l.next()); err != nil {
+		if err := l.value(path.member(key), value, l.next()); err != nil {
 			return err
 		}
 	}
@@ -133,19 +130,4 @@ func members(oneof protoreflect.OneofDescriptor) string {
 		names = append(names, oneof.Fields().Get(i).JSONName())
 	}
 	return strings.Join(names, ", ")
-}
-
-func join(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
-// nonEmpty names the document itself.
-func nonEmpty(path string) string {
-	if path == "" {
-		return "body"
-	}
-	return path
 }

@@ -10,19 +10,17 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/errandhq/errand/pkg/a2aerr"
 )
 
 // wellKnown are the messages with a JSON form of their own.
-var wellKnown = map[protoreflect.FullName]func(*locator, string, json.Token) error{
+var wellKnown = map[protoreflect.FullName]func(*locator, *path, json.Token) error{
 	"google.protobuf.Value":     (*locator).any,
 	"google.protobuf.Struct":    (*locator).object,
 	"google.protobuf.Timestamp": (*locator).timestamp,
 }
 
 // value checks one element against the kind of its field.
-func (l *locator) value(path string, field protoreflect.FieldDescriptor, token json.Token) error {
+func (l *locator) value(path *path, field protoreflect.FieldDescriptor, token json.Token) error {
 	switch field.Kind() {
 	case protoreflect.MessageKind:
 		return l.message(path, field.Message(), token)
@@ -33,7 +31,7 @@ func (l *locator) value(path string, field protoreflect.FieldDescriptor, token j
 		return l.base64(path, token)
 	case protoreflect.BoolKind:
 		if _, ok := token.(bool); !ok {
-			return a2aerr.Invalid(path, "must be true or false")
+			return path.invalid("must be true or false")
 		}
 	case protoreflect.EnumKind:
 		return enum(path, field.Enum(), token)
@@ -45,10 +43,10 @@ func (l *locator) value(path string, field protoreflect.FieldDescriptor, token j
 
 // text refuses what is no string and strings that are not Unicode: decoding
 // has replaced their broken bytes and lone surrogates.
-func (l *locator) text(path string, token json.Token) (string, error) {
+func (l *locator) text(path *path, token json.Token) (string, error) {
 	s, ok := token.(string)
 	if !ok {
-		return "", a2aerr.Invalid(nonEmpty(path), "must be a string")
+		return "", path.invalid("must be a string")
 	}
 	raw := l.data[l.start:l.end]
 	written := strings.Count(string(raw), string(utf8.RuneError)) +
@@ -56,43 +54,43 @@ func (l *locator) text(path string, token json.Token) (string, error) {
 	if utf8.Valid(raw) && strings.Count(s, string(utf8.RuneError)) <= written {
 		return s, nil
 	}
-	return "", a2aerr.Invalid(nonEmpty(path), "must be valid Unicode text")
+	return "", path.invalid("must be valid Unicode text")
 }
 
-func (l *locator) base64(path string, token json.Token) error {
+func (l *locator) base64(path *path, token json.Token) error {
 	s, err := l.text(path, token)
 	if err != nil {
 		return err
 	}
 	standard := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(s, "="))
 	if _, err := base64.RawStdEncoding.DecodeString(standard); err != nil {
-		return a2aerr.Invalid(path, "must be base64")
+		return path.invalid("must be base64")
 	}
 	return nil
 }
 
-func (l *locator) timestamp(path string, token json.Token) error {
+func (l *locator) timestamp(path *path, token json.Token) error {
 	s, _ := token.(string)
 	if _, err := time.Parse(time.RFC3339Nano, s); err != nil {
-		return a2aerr.Invalid(path, "must be a time such as 2026-03-01T09:00:00.120Z")
+		return path.invalid("must be a time such as 2026-03-01T09:00:00.120Z")
 	}
 	return nil
 }
 
-func (l *locator) object(path string, token json.Token) error {
+func (l *locator) object(path *path, token json.Token) error {
 	if token != json.Delim('{') {
-		return a2aerr.Invalid(path, "must be an object")
+		return path.invalid("must be an object")
 	}
 	return l.any(path, token)
 }
 
 // any checks what a google.protobuf.Value cannot hold: numbers beyond a double
 // and strings that are not Unicode.
-func (l *locator) any(path string, token json.Token) error {
+func (l *locator) any(path *path, token json.Token) error {
 	switch token := token.(type) {
 	case json.Number:
 		if _, err := token.Float64(); err != nil {
-			return a2aerr.Invalid(path, "must be a number that a 64-bit float can hold")
+			return path.invalid("must be a number that a 64-bit float can hold")
 		}
 	case string:
 		_, err := l.text(path, token)
@@ -103,21 +101,21 @@ func (l *locator) any(path string, token json.Token) error {
 	return nil
 }
 
-func (l *locator) nested(path string, open json.Delim) error {
+func (l *locator) nested(path *path, open json.Delim) error {
 	if open != '{' && open != '[' {
 		return nil
 	}
 	seen := map[string]bool{}
 	for i := 0; l.dec.More(); i++ {
-		at := path + "[" + strconv.Itoa(i) + "]"
+		at := path.element(i)
 		if open == '{' {
 			key, err := l.text(path, l.next())
 			if err != nil {
 				return err
 			}
-			at = join(path, key)
+			at = path.member(key)
 			if seen[key] {
-				return a2aerr.Invalid(at, "must not be given twice")
+				return at.invalid("must not be given twice")
 			}
 			seen[key] = true
 		}
@@ -129,7 +127,7 @@ func (l *locator) nested(path string, open json.Delim) error {
 	return nil
 }
 
-func enum(path string, desc protoreflect.EnumDescriptor, token json.Token) error {
+func enum(path *path, desc protoreflect.EnumDescriptor, token json.Token) error {
 	if name, ok := token.(string); ok && desc.Values().ByName(protoreflect.Name(name)) != nil {
 		return nil
 	}
@@ -138,7 +136,7 @@ func enum(path string, desc protoreflect.EnumDescriptor, token json.Token) error
 			return nil
 		}
 	}
-	return a2aerr.Invalid(path, "must be one of "+enumNames(desc))
+	return path.invalid("must be one of " + enumNames(desc))
 }
 
 func enumNames(desc protoreflect.EnumDescriptor) string {
@@ -151,7 +149,7 @@ func enumNames(desc protoreflect.EnumDescriptor) string {
 
 // integer covers the only number kind of A2A messages, int32; ProtoJSON takes
 // it as text too.
-func integer(path string, token json.Token) error {
+func integer(path *path, token json.Token) error {
 	var text string
 	switch token := token.(type) {
 	case json.Number:
@@ -161,7 +159,7 @@ func integer(path string, token json.Token) error {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || f != float64(int32(f)) {
-		return a2aerr.Invalid(path, "must be a whole number of 32 bits")
+		return path.invalid("must be a whole number of 32 bits")
 	}
 	return nil
 }
