@@ -1,0 +1,148 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/errandhq/errand/services/taskstore/internal/engine"
+)
+
+// queued is the condition of the index tasks_queued.
+const queued = `phase = 1 AND due_at IS NULL`
+
+// DueTasks implements engine.Keeper.
+func (e *Engine) DueTasks(ctx context.Context, now time.Time, limit int) ([]string, error) {
+	return e.readIDs(ctx, "due tasks", `
+SELECT id
+FROM tasks
+WHERE phase = 1
+	AND due_at <= ?
+ORDER BY due_at
+LIMIT ?`, now, limit)
+}
+
+// Queues implements engine.Keeper. It goes from one pair to the next in the
+// index and not over all queued tasks.
+func (e *Engine) Queues(ctx context.Context) ([]engine.Queue, error) {
+	var queues []engine.Queue
+	var last engine.Queue
+	next := func(r *row) error {
+		last = engine.Queue{Agent: r.text(), Tenant: r.text()}
+		queues = append(queues, last)
+		return nil
+	}
+	err := e.read(ctx, func(c *conn) error {
+		for known := -1; known < len(queues); {
+			known = len(queues)
+			err := c.query(`
+SELECT agent, tenant
+FROM tasks INDEXED BY tasks_queued
+WHERE `+queued+`
+	AND (agent, tenant) > (?, ?)
+ORDER BY agent, tenant
+LIMIT 1`, next, last.Agent, last.Tenant)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read queues: %w", err)
+	}
+	return queues, nil
+}
+
+// CountQueued implements engine.Keeper.
+func (e *Engine) CountQueued(ctx context.Context, q engine.Queue, before time.Time, atMost int) (int, error) {
+	var count int
+	err := e.read(ctx, func(c *conn) error {
+		return c.query(`
+SELECT count(*)
+FROM (
+	SELECT 1
+	FROM tasks
+	WHERE `+queued+`
+		AND agent = ?
+		AND tenant = ?
+		AND queued_at < ?
+	LIMIT ?
+)`, func(r *row) error {
+			count = int(r.int())
+			return nil
+		}, q.Agent, q.Tenant, before, atMost)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count queued tasks: %w", err)
+	}
+	return count, nil
+}
+
+// OldestQueued implements engine.Keeper.
+func (e *Engine) OldestQueued(ctx context.Context, q engine.Queue, before time.Time, limit int) ([]string, error) {
+	return e.readIDs(ctx, "oldest queued tasks", `
+SELECT id
+FROM tasks
+WHERE `+queued+`
+	AND agent = ?
+	AND tenant = ?
+	AND queued_at < ?
+ORDER BY queued_at, id
+LIMIT ?`, q.Agent, q.Tenant, before, limit)
+}
+
+// ParkedTasks implements engine.Keeper.
+func (e *Engine) ParkedTasks(ctx context.Context, agent string, before time.Time, limit int) ([]string, error) {
+	return e.readIDs(ctx, "parked tasks", `
+SELECT id
+FROM tasks
+WHERE state IN (6, 8)
+	AND agent = ?
+	AND status_time < ?
+ORDER BY status_time
+LIMIT ?`, agent, before, limit)
+}
+
+// OverrunTasks implements engine.Keeper.
+func (e *Engine) OverrunTasks(ctx context.Context, agent string, startedBefore time.Time, limit int) ([]string, error) {
+	return e.readIDs(ctx, "overrun tasks", `
+SELECT id
+FROM tasks
+WHERE agent = ?
+	AND turn_started_at < ?
+ORDER BY turn_started_at
+LIMIT ?`, agent, startedBefore, limit)
+}
+
+// ReadDeadLetters implements engine.Keeper.
+func (e *Engine) ReadDeadLetters(ctx context.Context, limit int) ([]engine.DeadLetter, error) {
+	var letters []engine.DeadLetter
+	err := e.read(ctx, func(c *conn) error {
+		return c.query(`SELECT task_id, tenant, agent, reason, attempts, at FROM dead_letters ORDER BY at DESC, task_id LIMIT ?`, func(r *row) error {
+			letters = append(letters, engine.DeadLetter{
+				TaskID: r.text(), Tenant: r.text(), Agent: r.text(), Reason: r.text(),
+				Attempts: int32(r.int()), At: r.time(), //nolint:gosec // written from one
+			})
+			return nil
+		}, limit)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read dead letters: %w", err)
+	}
+	return letters, nil
+}
+
+func (e *Engine) readIDs(ctx context.Context, what, sql string, args ...any) ([]string, error) {
+	var ids []string
+	err := e.read(ctx, func(c *conn) error {
+		return c.query(sql, func(r *row) error {
+			ids = append(ids, r.text())
+			return nil
+		}, args...)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	return ids, nil
+}
