@@ -79,7 +79,8 @@ func (FollowUpPolicy) EnumDescriptor() ([]byte, []int) {
 	return file_errand_taskstore_v1_taskstore_proto_rawDescGZIP(), []int{0}
 }
 
-// Why a change of an executor was refused. The executor's handler must end.
+// Why a change of an executor was refused. But for UNAVAILABLE and
+// NEWER_MESSAGE, the executor's handler must end.
 type Refusal int32
 
 const (
@@ -103,21 +104,24 @@ const (
 	// An event breaks the protocol: no kind, no state, an artifact without an id,
 	// another task's id, an event after a settling one.
 	Refusal_REFUSAL_INVALID_EVENT Refusal = 9
+	// The store failed for this item, others may have gone through: worth a retry.
+	Refusal_REFUSAL_UNAVAILABLE Refusal = 10
 )
 
 // Enum value maps for Refusal.
 var (
 	Refusal_name = map[int32]string{
-		0: "REFUSAL_UNSPECIFIED",
-		1: "REFUSAL_NOT_FOUND",
-		2: "REFUSAL_TERMINAL",
-		3: "REFUSAL_LEASE_LOST",
-		4: "REFUSAL_NOT_QUEUED",
-		5: "REFUSAL_ILLEGAL_MOVE",
-		6: "REFUSAL_NEWER_MESSAGE",
-		7: "REFUSAL_UNKNOWN_ARTIFACT",
-		8: "REFUSAL_TOO_LARGE",
-		9: "REFUSAL_INVALID_EVENT",
+		0:  "REFUSAL_UNSPECIFIED",
+		1:  "REFUSAL_NOT_FOUND",
+		2:  "REFUSAL_TERMINAL",
+		3:  "REFUSAL_LEASE_LOST",
+		4:  "REFUSAL_NOT_QUEUED",
+		5:  "REFUSAL_ILLEGAL_MOVE",
+		6:  "REFUSAL_NEWER_MESSAGE",
+		7:  "REFUSAL_UNKNOWN_ARTIFACT",
+		8:  "REFUSAL_TOO_LARGE",
+		9:  "REFUSAL_INVALID_EVENT",
+		10: "REFUSAL_UNAVAILABLE",
 	}
 	Refusal_value = map[string]int32{
 		"REFUSAL_UNSPECIFIED":      0,
@@ -130,6 +134,7 @@ var (
 		"REFUSAL_UNKNOWN_ARTIFACT": 7,
 		"REFUSAL_TOO_LARGE":        8,
 		"REFUSAL_INVALID_EVENT":    9,
+		"REFUSAL_UNAVAILABLE":      10,
 	}
 )
 
@@ -3597,7 +3602,7 @@ const file_errand_taskstore_v1_taskstore_proto_rawDesc = "" +
 	"\x0eFollowUpPolicy\x12 \n" +
 	"\x1cFOLLOW_UP_POLICY_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17FOLLOW_UP_POLICY_APPEND\x10\x01\x12\x1b\n" +
-	"\x17FOLLOW_UP_POLICY_REFUSE\x10\x02*\x84\x02\n" +
+	"\x17FOLLOW_UP_POLICY_REFUSE\x10\x02*\x9d\x02\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REFUSAL_NOT_FOUND\x10\x01\x12\x14\n" +
@@ -3608,7 +3613,9 @@ const file_errand_taskstore_v1_taskstore_proto_rawDesc = "" +
 	"\x15REFUSAL_NEWER_MESSAGE\x10\x06\x12\x1c\n" +
 	"\x18REFUSAL_UNKNOWN_ARTIFACT\x10\a\x12\x15\n" +
 	"\x11REFUSAL_TOO_LARGE\x10\b\x12\x19\n" +
-	"\x15REFUSAL_INVALID_EVENT\x10\t2\xde\r\n" +
+	"\x15REFUSAL_INVALID_EVENT\x10\t\x12\x17\n" +
+	"\x13REFUSAL_UNAVAILABLE\x10\n" +
+	"2\xde\r\n" +
 	"\x10TaskStoreService\x12f\n" +
 	"\rAcceptMessage\x12).errand.taskstore.v1.AcceptMessageRequest\x1a*.errand.taskstore.v1.AcceptMessageResponse\x12`\n" +
 	"\vFindMessage\x12'.errand.taskstore.v1.FindMessageRequest\x1a(.errand.taskstore.v1.FindMessageResponse\x12]\n" +
