@@ -1,0 +1,334 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/errandhq/errand/pkg/lifecycle"
+	"github.com/errandhq/errand/pkg/lifecycle/lifecycletest"
+	"github.com/errandhq/errand/pkg/natsconn"
+	"github.com/errandhq/errand/pkg/queue"
+	"github.com/errandhq/errand/pkg/testkit"
+)
+
+func TestConsumerKeepsTheServiceContract(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	lifecycletest.Stress(t, func(t *testing.T) lifecycle.Service {
+		c, err := queue.NewConsumer(nc, queue.ConsumerConfig{Agent: "writer", Logger: testkit.Logger(t)})
+		require.NoError(t, err)
+		return c
+	})
+}
+
+func TestNextReturnsWhatIsThereAndNeverMoreThanFree(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	items := works("default", 25)
+	publish(t, p, items...)
+	c := newConsumer(t, nc)
+	var ids []string
+	for len(ids) < len(items) {
+		ids = append(ids, next(t, c, 4)...)
+	}
+	slices.Sort(ids)
+	require.Equal(t, taskIDs(items), ids)
+	requireEmpty(t, nc)
+}
+
+func TestNextDoesNotWaitForAllSlotsToFill(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	// The listing is out of the way: only the wake-up can bring the work in time.
+	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) { cfg.ListInterval = time.Hour })
+	require.Eventually(t, func() bool { return c.Ready() == nil }, patience, time.Millisecond)
+	for i := range 20 {
+		published := make(chan time.Time, 1)
+		go func() {
+			published <- time.Now()
+			publish(t, p, work("default", i))
+		}()
+		require.Len(t, next(t, c, 50), 1)
+		require.Less(t, time.Since(<-published), 500*time.Millisecond)
+	}
+}
+
+func TestATenantsSingleMessageIsNotBehindAnothersBacklog(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	publish(t, p, works("huge", 10_000)...)
+	c := newConsumer(t, nc)
+	next(t, c, 10)
+	publish(t, p, work("small", 0))
+	for range 5 {
+		if slices.Contains(next(t, c, 1), "small-task-0") {
+			return
+		}
+	}
+	t.Fatal("the single message was not among the next five")
+}
+
+func TestTenantsAreServedByWeight(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	for _, tenant := range []string{"gold", "iron"} {
+		publish(t, p, works(tenant, 200)...)
+	}
+	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) {
+		cfg.Weight = func(tenant string) int { return map[string]int{"gold": 3}[tenant] }
+	})
+	require.Eventually(t, func() bool { return c.Ready() == nil }, patience, time.Millisecond)
+	gold := 0
+	for range 100 {
+		if id := next(t, c, 1)[0]; id[:4] == "gold" {
+			gold++
+		}
+	}
+	require.InDelta(t, 75, gold, 2)
+}
+
+func TestManyTenantsAreAskedAtOnce(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	var items []queue.Item
+	for i := range 40 {
+		items = append(items, works("tenant-"+string(rune('a'+i%26))+string(rune('a'+i/26)), 2)...)
+	}
+	publish(t, p, items...)
+	require.Equal(t, taskIDs(items), all(t, newConsumer(t, nc), len(items)))
+}
+
+func TestExecutorsShareTheWork(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	items := works("default", 300)
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	var mu sync.Mutex
+	var ids []string
+	var executors sync.WaitGroup
+	for range 3 {
+		c := newConsumer(t, nc)
+		executors.Go(func() {
+			for {
+				deliveries, err := c.Next(ctx, 7)
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				for _, d := range deliveries {
+					ids = append(ids, d.Item.GetTaskId())
+					_ = d.Ack()
+				}
+				if len(ids) >= len(items) {
+					cancel()
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	publish(t, p, items...)
+	executors.Wait()
+	slices.Sort(ids)
+	require.Equal(t, taskIDs(items), ids)
+}
+
+func TestAnUnacknowledgedDeliveryComesAgain(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	quick := func(cfg *queue.ConsumerConfig) {
+		cfg.AckWait = 300 * time.Millisecond
+		cfg.ListInterval = 50 * time.Millisecond
+	}
+	c := newConsumer(t, nc, quick)
+	publish(t, p, work("default", 1))
+	for delivery := range 4 {
+		deliveries, err := c.Next(within(t), 5)
+		require.NoError(t, err)
+		require.Len(t, deliveries, 1)
+		require.Equal(t, delivery > 0, deliveries[0].Redelivered)
+	}
+	// Far above any usual delivery limit the message must still not be orphaned.
+	require.Equal(t, []string{"default-task-1"}, all(t, newConsumer(t, nc, quick), 1))
+	requireEmpty(t, nc)
+}
+
+func TestARetriedDeliveryComesAgainAfterTheDelay(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) { cfg.ListInterval = 50 * time.Millisecond })
+	publish(t, p, work("default", 1))
+	deliveries, err := c.Next(within(t), 1)
+	require.NoError(t, err)
+	began := time.Now()
+	require.NoError(t, deliveries[0].Retry(400*time.Millisecond))
+	next(t, c, 1)
+	require.GreaterOrEqual(t, time.Since(began), 390*time.Millisecond)
+}
+
+func TestPoisonIsRemovedAndTheRestGoesOn(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	for _, data := range [][]byte{nil, {0xff, 0xff}, []byte("not a work item")} {
+		require.NoError(t, nc.Publish("errand.work.writer.default", data))
+	}
+	foreign := work("other", 1)
+	publish(t, p, foreign, work("default", 1))
+	c := newConsumer(t, nc)
+	require.Equal(t, []string{"default-task-1", "other-task-1"}, all(t, c, 2))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := c.Next(ctx, 5)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	requireEmpty(t, nc)
+}
+
+func TestADeletedConsumerIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	c := newConsumer(t, nc)
+	publish(t, p, work("default", 1))
+	all(t, c, 1)
+	requireEmpty(t, nc)
+	require.NoError(t, stream(t, nc).DeleteConsumer(within(t), "writer_default"))
+	publish(t, p, work("default", 2))
+	require.Equal(t, []string{"default-task-2"}, all(t, c, 1))
+}
+
+func TestAnIdleTenantsConsumerIsRemovedAndComesBack(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) {
+		cfg.InactiveThreshold = 200 * time.Millisecond
+		cfg.ListInterval = 50 * time.Millisecond
+	})
+	publish(t, p, work("default", 1))
+	all(t, c, 1)
+	require.Eventually(t, func() bool {
+		_, err := stream(t, nc).Consumer(t.Context(), "writer_default")
+		return err != nil
+	}, patience, 20*time.Millisecond)
+	publish(t, p, work("default", 2))
+	require.Equal(t, []string{"default-task-2"}, all(t, c, 1))
+}
+
+func TestConsumerGoesOnAfterARestartOfNATS(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewNATSServer(t)
+	nc := srv.Connect()
+	p := newPublisher(t, nc)
+	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) { cfg.ListInterval = 100 * time.Millisecond })
+	publish(t, p, works("default", 2)...)
+	next(t, c, 1)
+
+	srv.Stop()
+	require.Eventually(t, func() bool { return c.Ready() != nil }, patience, time.Millisecond, "not ready while NATS is away")
+	srv.Start()
+	require.Eventually(t, func() bool { return natsconn.Ready(nc) == nil }, patience, time.Millisecond)
+	publish(t, p, work("default", 3))
+	require.Equal(t, []string{"default-task-1", "default-task-3"}, all(t, c, 2))
+	require.Eventually(t, func() bool { return c.Ready() == nil }, patience, time.Millisecond)
+}
+
+func TestConsumerGoesOnAfterTheStreamWasLost(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	c := newConsumer(t, nc)
+	publish(t, p, work("default", 1))
+	all(t, c, 1)
+	require.NoError(t, stream(t, nc).Purge(within(t)))
+	publish(t, p, work("default", 2))
+	all(t, c, 1)
+	requireEmpty(t, nc)
+	deleteStream(t, nc)
+	publish(t, p, work("default", 3))
+	require.Equal(t, []string{"default-task-3"}, all(t, c, 1))
+}
+
+func TestConsumerStartsBeforeNATSAndBeforeTheStream(t *testing.T) {
+	t.Parallel()
+	srv := testkit.NewNATSServer(t)
+	nc := srv.Connect()
+	srv.Stop()
+	require.Eventually(t, func() bool { return natsconn.Ready(nc) != nil }, patience, time.Millisecond)
+	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) { cfg.ListInterval = 50 * time.Millisecond })
+	require.Error(t, c.Ready())
+	srv.Start()
+	require.Eventually(t, func() bool { return c.Ready() == nil }, patience, time.Millisecond)
+	publish(t, newPublisher(t, nc), work("default", 1))
+	all(t, c, 1)
+}
+
+func TestNextEndsWithItsContextAndWithTheConsumer(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	newPublisher(t, nc)
+	c := newConsumer(t, nc)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	drain := errors.New("drain")
+	time.AfterFunc(20*time.Millisecond, func() { cancel(drain) })
+	_, err := c.Next(ctx, 1)
+	require.ErrorIs(t, err, drain)
+
+	ended := make(chan error)
+	go func() {
+		_, err := c.Next(t.Context(), 1)
+		ended <- err
+	}()
+	require.NoError(t, c.Stop(within(t)))
+	require.ErrorIs(t, <-ended, lifecycle.ErrStopped)
+}
+
+func TestTraceContextTravelsWithTheWork(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	c := newConsumer(t, nc)
+	const own = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	const batch = "00-11111111111111111111111111111111-2222222222222222-01"
+	item := work("default", 1)
+	item.Traceparent = own
+	ctx := natsconn.TraceContext(within(t), batch)
+	for _, result := range p.Publish(ctx, item, work("default", 2)) {
+		require.NoError(t, result.Err)
+	}
+	traces := map[string]string{}
+	for len(traces) < 2 {
+		deliveries, err := c.Next(within(t), 2)
+		require.NoError(t, err)
+		for _, d := range deliveries {
+			traces[d.Item.GetTaskId()] = trace.SpanContextFromContext(d.Context(t.Context())).TraceID().String()
+			require.NoError(t, d.Ack())
+		}
+	}
+	require.Equal(t, map[string]string{
+		"default-task-1": "4bf92f3577b34da6a3ce929d0e0e4736",
+		"default-task-2": "11111111111111111111111111111111",
+	}, traces)
+}
+
+func deleteStream(t *testing.T, nc *nats.Conn) {
+	t.Helper()
+	_, err := nc.RequestWithContext(within(t), "$JS.API.STREAM.DELETE."+queue.Stream, nil)
+	require.NoError(t, err)
+}

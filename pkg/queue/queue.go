@@ -1,0 +1,105 @@
+// Package queue wakes executors: a work queue on JetStream that says which tasks
+// are queued, and requests for direct Messages.
+//
+// A work message is a hint, the task store's claim decides. So a message may be
+// lost, late or doubled without harm: the store's reaper sends a lost one again,
+// and the claim of a task that isn't queued is refused.
+//
+// All messages are in one stream with one subject for each agent and tenant.
+// An executor asks for no more than it has free slots, and asks the tenants of an
+// agent in weighted round robin, so that no tenant waits behind another's
+// backlog.
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/errandhq/errand/pkg/natsconn"
+)
+
+// Stream is the name of the work stream.
+const Stream = "ERRAND_WORK"
+
+const (
+	workPrefix   = "errand.work"
+	wakePrefix   = "errand.wake"
+	directPrefix = "errand.direct"
+
+	// duplicateWindow is how long a message id is remembered. Ids hold the enqueue
+	// count, so only a repeated publish of the same enqueueing is a duplicate.
+	duplicateWindow = 2 * time.Minute
+
+	// defaultMaxBytes has room for some five million work messages.
+	defaultMaxBytes = 1 << 30
+
+	maxName = 100
+)
+
+// ErrBadName means that a tenant or agent is not named as those are: lower-case
+// letters, digits and '-'.
+var ErrBadName = errors.New("want 1 to 100 of a-z, 0-9 and '-'")
+
+// StreamConfig has the settings of the work stream.
+type StreamConfig struct {
+	// MaxBytes bounds the stream on the server's disk; 0 stands for 1 GiB. Messages
+	// beyond it are refused, and sent again by the reaper once there is room.
+	MaxBytes int64
+	// Replicas is used when the stream is created; 0 stands for 1.
+	Replicas int
+}
+
+// EnsureStream creates the work stream, or updates it. Publishers and consumers
+// do it themselves when the stream has gone.
+func EnsureStream(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return fmt.Errorf("open JetStream: %w", err)
+	}
+	spec := natsconn.StreamSpec{
+		Name:        Stream,
+		Description: "Queued tasks, by agent and tenant. Hints only; the task store knows them all.",
+		Subjects:    []string{workPrefix + ".*.*"},
+		Retention:   jetstream.WorkQueuePolicy,
+		// A full queue refuses; dropping the oldest would hide them until the reaper.
+		Discard:    jetstream.DiscardNew,
+		MaxBytes:   cfg.MaxBytes,
+		Duplicates: duplicateWindow,
+		Replicas:   cfg.Replicas,
+	}
+	if spec.MaxBytes == 0 {
+		spec.MaxBytes = defaultMaxBytes
+	}
+	return natsconn.EnsureStream(ctx, js, spec)
+}
+
+// subject names the place of (agent, tenant) below a prefix. Names without '_'
+// keep the durable consumers' names unambiguous, see consumerName.
+func subject(prefix, agent, tenant string) (string, error) {
+	for _, name := range []string{agent, tenant} {
+		if !validName(name) {
+			return "", fmt.Errorf("%.*q: %w", maxName, name, ErrBadName)
+		}
+	}
+	return prefix + "." + agent + "." + tenant, nil
+}
+
+func validName(name string) bool {
+	if name == "" || len(name) > maxName {
+		return false
+	}
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func consumerName(agent, tenant string) string { return agent + "_" + tenant }

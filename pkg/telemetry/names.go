@@ -1,0 +1,48 @@
+package telemetry
+
+// The names of everything Errand tells about itself. They follow OpenTelemetry's
+// semantic conventions where those have a name for the thing, and begin with
+// "errand." where they don't. Counters are named by what they count, in the
+// plural; durations are histograms in seconds.
+const (
+	// Attributes of spans and metrics. Ids stand on spans and in logs alone: a
+	// metric with one would grow with the tasks.
+	AttrTenant       = "errand.tenant"
+	AttrAgent        = "errand.agent"
+	AttrTaskID       = "errand.task.id"
+	AttrContextID    = "errand.context.id"
+	AttrMessageID    = "errand.message.id"
+	AttrTaskState    = "errand.task.state"
+	AttrTaskVersion  = "errand.task.version"
+	AttrLeaseEpoch   = "errand.lease.epoch"
+	AttrAttempt      = "errand.attempt"
+	AttrOutcome      = "errand.outcome"
+	AttrErrorType    = "error.type"
+	AttrRedelivered  = "errand.redelivered"
+	AttrMessageCount = "messaging.batch.message_count"
+
+	// Spans. {agent} stands for the agent's name.
+	SpanHandle = "errand.handle" // one run of a handler
+	SpanDirect = "errand.direct" // one direct Message, asking side
+	SpanAnswer = "errand.answer" // one direct Message, answering side
+
+	// Metrics of the work queue and the event log.
+	MetricWorkPublished  = "errand.work.published"
+	MetricWorkDelivered  = "errand.work.delivered"
+	MetricWorkPoison     = "errand.work.poison"
+	MetricEventPublished = "errand.events.published"
+	MetricEventPurged    = "errand.events.purged"
+)
+
+// Keys of log fields. Request-independent things (errors, durations) use plain
+// words: "error", "duration".
+const (
+	LogTenant    = "tenant"
+	LogAgent     = "agent"
+	LogTaskID    = "task_id"
+	LogContextID = "context_id"
+	LogMessageID = "message_id"
+	LogError     = "error"
+	LogTraceID   = "trace_id"
+	LogSpanID    = "span_id"
+)
