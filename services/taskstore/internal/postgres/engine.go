@@ -1,0 +1,147 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/errandhq/errand/services/taskstore/internal/engine"
+	"github.com/exaring/otelpgx"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/sethvargo/go-retry"
+	"go.opentelemetry.io/otel/metric"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
+)
+
+// Bounds of what a transaction may wait for.
+const (
+	// For a row that another transaction has locked.
+	lockTimeout = 10 * time.Second
+	// Between the two halves of an update: the server ends the transaction of a
+	// program that was stopped there.
+	idleTimeout = 5 * time.Second
+	// For the second half of an update, which no caller may interrupt.
+	commitTimeout = 15 * time.Second
+)
+
+// A transaction that lost against another one is tried again at growing, uneven
+// intervals.
+const (
+	maxRetries = 5
+	retryPause = 5 * time.Millisecond
+)
+
+// Options are what the URL doesn't say.
+type Options struct {
+	// nil stands for providers that keep nothing.
+	TracerProvider trace.TracerProvider
+	MeterProvider  metric.MeterProvider
+	// Connections at most; 0 leaves it to pool_max_conns in the URL.
+	MaxConns int32
+}
+
+// Engine is a Postgres database.
+type Engine struct {
+	pool *pgxpool.Pool
+	// Statements of listings by their filters, made when first used.
+	listings sync.Map
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// Open returns an engine for a database URL (postgres://…) or keyword string,
+// with pgx's pool_… and default_query_exec_mode settings. It does not connect:
+// a database that is down is told by Ping.
+func Open(ctx context.Context, url string, opts Options) (*Engine, error) {
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("parse database URL: %w", err)
+	}
+	if opts.MaxConns > 0 {
+		cfg.MaxConns = opts.MaxConns
+	}
+	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
+		cfg.ConnConfig.RuntimeParams["application_name"] = "errand-taskstore"
+	}
+	traces := cmp.Or[trace.TracerProvider](opts.TracerProvider, nooptrace.NewTracerProvider())
+	metrics := cmp.Or[metric.MeterProvider](opts.MeterProvider, noopmetric.NewMeterProvider())
+	cfg.ConnConfig.Tracer = otelpgx.NewTracer(
+		otelpgx.WithTracerProvider(traces),
+		otelpgx.WithMeterProvider(metrics),
+		otelpgx.WithSpanNameFunc(statementName),
+	)
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("open database pool: %w", err)
+	}
+	if err := otelpgx.RecordStats(pool, otelpgx.WithStatsMeterProvider(metrics)); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("record pool metrics: %w", err)
+	}
+	return &Engine{pool: pool}, nil
+}
+
+// Close closes the connections and waits for those in use.
+func (e *Engine) Close() { e.pool.Close() }
+
+// Ping fails while the database can't be reached or has an older schema than the
+// one that this program was built for. A newer one is served: migrations leave
+// room for the program before them, so that a cluster can be upgraded while it
+// runs.
+func (e *Engine) Ping(ctx context.Context) error {
+	var have int64
+	err := e.try(ctx, func(conn *pgxpool.Conn) error {
+		return conn.QueryRow(ctx, sqlSchemaVersion.text).Scan(&have)
+	})
+	if sqlState(err) == codeUndefinedTable {
+		return fmt.Errorf("%w: there is none", ErrOldSchema)
+	}
+	if err != nil {
+		return fmt.Errorf("read schema version: %w", err)
+	}
+	if want := SchemaVersion(); have < want {
+		return fmt.Errorf("%w: it is at %d, want %d", ErrOldSchema, have, want)
+	}
+	return nil
+}
+
+// do runs a transaction on a connection, and again while it fails in a way that
+// leaves nothing changed and may pass. A transaction must say so itself when it
+// is not known to have changed nothing (ErrInDoubt).
+func (e *Engine) do(ctx context.Context, what string, transaction func(*pgxpool.Conn) error) error {
+	pauses := retry.WithMaxRetries(maxRetries, retry.WithJitterPercent(50, retry.NewExponential(retryPause)))
+	err := retry.Do(ctx, pauses, func(ctx context.Context) error {
+		err := e.try(ctx, transaction)
+		if worthRetry(err) {
+			return retry.RetryableError(err)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+func (e *Engine) try(ctx context.Context, transaction func(*pgxpool.Conn) error) error {
+	conn, err := e.pool.Acquire(ctx)
+	if err != nil {
+		return meaning(ctx, err, true)
+	}
+	defer conn.Release()
+	err = transaction(conn)
+	return meaning(ctx, err, conn.Conn().IsClosed())
+}
+
+// abandon ends a transaction without changes. Should that fail, the pool closes
+// the connection, which does the same.
+func abandon(ctx context.Context, conn *pgxpool.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), idleTimeout)
+	defer cancel()
+	_, _ = conn.Exec(ctx, sqlRollback.text, pgx.QueryExecModeExec)
+}

@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/errandhq/errand/services/taskstore/internal/engine"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// SQLSTATE codes that decide what becomes of an error.
+const (
+	codeUniqueViolation      = "23505"
+	codeCheckViolation       = "23514"
+	codeIdleInTransaction    = "25P03"
+	codeSerializationFailure = "40001"
+	codeDeadlockDetected     = "40P01"
+	codeUndefinedTable       = "42P01"
+	codeDuplicateTable       = "42P07"
+	codeWrongObject          = "42809"
+	codeLockNotAvailable     = "55P03"
+	// Raised by the functions and triggers of the schema.
+	codeGuardFailed   = "ZE001"
+	codeChangeRefused = "ZE002"
+)
+
+// Classes of SQLSTATE codes that tell of the server and not of the statement:
+// connection exception, transaction rollback, insufficient resources, operator
+// intervention.
+var serverClasses = []string{"08", "40", "53", "57"}
+
+// sqlState is the code of a server's error, empty for any other error.
+func sqlState(err error) string {
+	var failure *pgconn.PgError
+	if errors.As(err, &failure) {
+		return failure.Code
+	}
+	return ""
+}
+
+// meaning turns the error of a transaction that changed nothing, or says itself
+// that it is in doubt, into what callers decide on. broken tells whether the
+// connection is gone.
+func meaning(ctx context.Context, err error, broken bool) error {
+	code := sqlState(err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, engine.ErrInDoubt):
+		return err
+	case code == codeGuardFailed, code == codeChangeRefused, code == codeUniqueViolation:
+		return fmt.Errorf("%w: %w", engine.ErrConflict, err)
+	case code == codeLockNotAvailable, code == codeIdleInTransaction, code != "" && slices.Contains(serverClasses, code[:2]),
+		code == "" && broken && ctx.Err() == nil:
+		return fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
+	default:
+		return err
+	}
+}
+
+// worthRetry tells whether the same transaction may well succeed a moment later:
+// it lost against another one, or its connection was gone. Whoever waited for a
+// lock in vain has waited long enough.
+func worthRetry(err error) bool {
+	return errors.Is(err, engine.ErrUnavailable) && sqlState(err) != codeLockNotAvailable
+}

@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	// What one partition of events covers.
+	partitionSpan = 6 * time.Hour
+	// Partitions that exist beyond the current one: the reaper may be away for a
+	// day before rows go to the default partition.
+	partitionsAhead = 4
+	// Rows that are deleted from the default partition at once.
+	defaultPurge = 5000
+
+	partitionName = "events_20060102_15"
+	partitionTime = "2006-01-02 15:04:05-07"
+)
+
+// partition is one of events, by the hour at which it begins (UTC).
+type partition time.Time
+
+// parsePartition finds the partition that a table is; false for the default one.
+func parsePartition(table string) (partition, bool) {
+	begin, err := time.Parse(partitionName, table)
+	return partition(begin), err == nil
+}
+
+func (p partition) end() time.Time { return time.Time(p).Add(partitionSpan) }
+
+// statement is a statement of sql/purge.sql about this partition.
+func (p partition) statement(name string) string {
+	begin := time.Time(p)
+	return strings.NewReplacer(
+		"{{partition}}", begin.Format(partitionName),
+		"{{from}}", begin.Format(partitionTime),
+		"{{to}}", p.end().Format(partitionTime),
+	).Replace(text(name))
+}
+
+// PurgeEvents drops the partitions that are older than before and all published,
+// deletes such rows from the default partition, and makes the partitions of the
+// hours to come. Each of these is a transaction of its own that doesn't wait for
+// locks: what can't be done now is done by a later call.
+func (e *Engine) PurgeEvents(ctx context.Context, now, before time.Time) error {
+	tables, err := e.partitions(ctx)
+	if err != nil {
+		return err
+	}
+	errs := []error{e.makePartitions(ctx, tables, now)}
+	for _, table := range tables {
+		if p, ok := parsePartition(table); ok && !p.end().After(before) {
+			errs = append(errs, e.dropPartition(ctx, p))
+		}
+	}
+	_, err = e.purge(ctx, "purge default partition", sqlPurgeDefaultEvents, before, defaultPurge)
+	return errors.Join(append(errs, err)...)
+}
+
+func (e *Engine) partitions(ctx context.Context) ([]string, error) {
+	var tables []string
+	err := e.snapshot(ctx, "list event partitions", func(batch *pgx.Batch) {
+		queueValues(batch, sqlEventPartitions, args{}, func(v []string) { tables = v })
+	})
+	return tables, err
+}
+
+func (e *Engine) makePartitions(ctx context.Context, tables []string, now time.Time) error {
+	var errs []error
+	for i := range partitionsAhead + 1 {
+		p := partition(now.UTC().Truncate(partitionSpan).Add(time.Duration(i) * partitionSpan))
+		if name := time.Time(p).Format(partitionName); !slices.Contains(tables, name) {
+			errs = append(errs, e.makePartition(ctx, p))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// makePartition makes a partition unless the default one holds rows of its time
+// already; they go away from there.
+func (e *Engine) makePartition(ctx context.Context, p partition) error {
+	err := e.try(ctx, func(conn *pgxpool.Conn) error {
+		return alone(ctx, conn, func() error {
+			for _, name := range []string{"create_event_partition", "attach_event_partition"} {
+				if _, err := conn.Exec(ctx, p.statement(name), pgx.QueryExecModeExec); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	switch sqlState(err) {
+	case codeCheckViolation, codeDuplicateTable, codeWrongObject:
+		// The second and third: another process has just made it.
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("make event partition: %w", err)
+	}
+	return nil
+}
+
+func (e *Engine) dropPartition(ctx context.Context, p partition) error {
+	err := e.try(ctx, func(conn *pgxpool.Conn) error {
+		return alone(ctx, conn, func() error {
+			var needed bool
+			err := conn.QueryRow(ctx, p.statement("event_partition_needed"), pgx.QueryExecModeExec).Scan(&needed)
+			if err != nil || needed {
+				return err
+			}
+			_, err = conn.Exec(ctx, p.statement("drop_event_partition"), pgx.QueryExecModeExec)
+			return err
+		})
+	})
+	if err != nil && sqlState(err) != codeUndefinedTable {
+		return fmt.Errorf("drop event partition: %w", err)
+	}
+	return nil
+}
+
+// alone runs statements in a transaction that gives up where it would wait.
+func alone(ctx context.Context, conn *pgxpool.Conn, statements func() error) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlLimitWaiting.text); err != nil {
+			return err
+		}
+		return statements()
+	})
+}
