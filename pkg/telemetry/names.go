@@ -32,6 +32,10 @@ const (
 	MetricWorkPoison     = "errand.work.poison"
 	MetricEventPublished = "errand.events.published"
 	MetricEventPurged    = "errand.events.purged"
+
+	// Metrics of executors.
+	MetricTurnDuration      = "errand.turn.duration"
+	MetricHandlersAbandoned = "errand.handlers.abandoned"
 )
 
 // Keys of log fields. Request-independent things (errors, durations) use plain

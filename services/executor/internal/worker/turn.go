@@ -1,0 +1,88 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/errandhq/errand/pkg/agent"
+	"github.com/errandhq/errand/pkg/natsconn"
+	"github.com/errandhq/errand/pkg/task"
+	"github.com/errandhq/errand/pkg/telemetry"
+	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// turn runs the handler of a claimed task.
+func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time) {
+	ctx, span := w.span(claim)
+	defer span.End()
+	held := w.cfg.Leases.Hold(ctx, claim, w.cfg.Agent.Name, begun, w.cfg.Settings.Lease.Value())
+	defer held.Close()
+
+	ctx, stop := context.WithCancelCause(held.Context())
+	defer stop(nil)
+	defer context.AfterFunc(w.draining, func() { stop(agent.ErrDraining) })()
+	timer := time.AfterFunc(w.left(claim), func() { stop(agent.ErrMaxRuntime) })
+	defer timer.Stop()
+
+	outcome := agent.Claim{
+		Agent: w.cfg.Agent, Proto: claim, Lease: held, Store: w.cfg.Store, Logger: w.cfg.Logger,
+		MaxEventBytes: w.cfg.MaxEventBytes, Patience: w.cfg.Patience,
+	}.Run(ctx)
+	w.report(ctx, span, claim, outcome, time.Since(begun))
+}
+
+// left is how long the turn may still run. The turn began by the store's clock,
+// so that all its attempts share the time.
+func (w *Worker) left(claim *taskstorev1.Claim) time.Duration {
+	whole := w.cfg.Settings.MaxRuntime.Value()
+	return min(whole, time.Until(claim.GetTurnStarted().AsTime().Add(whole)))
+}
+
+// span belongs to the trace of the newest message and is linked to those of the
+// others that the turn is about.
+func (w *Worker) span(claim *taskstorev1.Claim) (context.Context, trace.Span) {
+	ctx := w.life
+	var links []trace.Link
+	for i, m := range claim.GetMessages() {
+		sender := natsconn.TraceContext(w.life, m.GetRequest().GetTraceparent())
+		switch {
+		case i == len(claim.GetMessages())-1:
+			ctx = sender
+		case m.GetVersion() > claim.GetHandledVersion():
+			links = append(links, trace.LinkFromContext(sender))
+		}
+	}
+	return w.cfg.Tracer.Start(ctx, telemetry.SpanHandle, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(links...),
+		trace.WithAttributes(
+			attribute.String(telemetry.AttrTenant, claim.GetTenant()),
+			attribute.String(telemetry.AttrAgent, w.cfg.Agent.Name),
+			attribute.String(telemetry.AttrTaskID, claim.GetTask().GetId()),
+			attribute.String(telemetry.AttrContextID, claim.GetTask().GetContextId()),
+			attribute.Int64(telemetry.AttrLeaseEpoch, claim.GetLeaseEpoch()),
+			attribute.Int(telemetry.AttrAttempt, int(claim.GetAttempt())),
+		))
+}
+
+// report is the one place that tells how claims ended.
+func (w *Worker) report(ctx context.Context, span trace.Span, claim *taskstorev1.Claim, o agent.Outcome, took time.Duration) {
+	state := o.State.String()
+	span.SetAttributes(attribute.String(telemetry.AttrOutcome, o.String()), attribute.String(telemetry.AttrTaskState, state))
+	if o.State == task.Failed || o.Err != nil {
+		span.SetStatus(codes.Error, o.String())
+	}
+	w.cfg.Metrics.turnEnded(ctx, w.cfg.Agent.Name, o, took)
+	logger := w.cfg.Logger.With("task_id", claim.GetTask().GetId(), "context_id", claim.GetTask().GetContextId(),
+		"tenant", claim.GetTenant(), "agent", w.cfg.Agent.Name, "lease_epoch", claim.GetLeaseEpoch(),
+		"attempt", claim.GetAttempt(), "outcome", o.String(), "duration", took)
+	switch {
+	case o.String() == "lost":
+		logger.WarnContext(ctx, "claim ended without a settled turn", "error", o.Err)
+	case o.Err != nil || o.Released:
+		logger.InfoContext(ctx, "claim ended without a settled turn")
+	default:
+		logger.DebugContext(ctx, "turn settled", "state", state)
+	}
+}
