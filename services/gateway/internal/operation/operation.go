@@ -1,0 +1,95 @@
+// Package operation implements the eleven operations of A2A (A2A §3.1), the same
+// for every binding: bindings convert, this package decides.
+package operation
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"golang.org/x/sync/semaphore"
+
+	executorv1 "github.com/errandhq/errand/proto/gen/errand/executor/v1"
+	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+
+	"github.com/errandhq/errand/pkg/a2aerr"
+	"github.com/errandhq/errand/pkg/config"
+	"github.com/errandhq/errand/services/gateway/internal/watch"
+)
+
+const (
+	// acceptTimeout bounds one write at the task store. It doesn't end with the
+	// sender's connection: what was begun is finished.
+	acceptTimeout = 10 * time.Second
+	// watchTimeout bounds how long a watch may take to become live.
+	watchTimeout = 5 * time.Second
+	// retryPause is what a refused sender should wait.
+	retryPause = time.Second
+)
+
+// Watcher gives the live events of tasks; watch.Watcher is one.
+type Watcher interface {
+	Watch(ctx context.Context, tenant, taskID string, after int64) (*watch.Subscription, error)
+}
+
+// Executors answer messages directly; queue.Direct reaches them.
+type Executors interface {
+	Request(ctx context.Context, request *executorv1.DirectRequest) (*executorv1.DirectReply, error)
+}
+
+// Config is what the operations work with.
+type Config struct {
+	Store     taskstorev1.TaskStoreServiceClient
+	Watcher   Watcher
+	Executors Executors
+	Limits    config.Limits
+	Logger    *slog.Logger
+}
+
+// Service implements the unary operations of a2apb.A2AServiceServer; the two
+// streaming ones are Stream and Subscribe, since bindings need more of a stream
+// than its messages.
+type Service struct {
+	a2apb.UnsafeA2AServiceServer
+
+	cfg Config
+	// Blocking sends that wait, and open streams.
+	waits, streams *semaphore.Weighted
+	// Ends when the gateway stops.
+	stopping context.Context
+	stop     context.CancelCauseFunc
+}
+
+// New returns the operations; they need no start.
+func New(cfg Config) *Service {
+	s := &Service{
+		cfg:     cfg,
+		waits:   semaphore.NewWeighted(int64(cfg.Limits.Waits)),
+		streams: semaphore.NewWeighted(int64(cfg.Limits.Streams)),
+	}
+	s.stopping, s.stop = context.WithCancelCause(context.Background())
+	return s
+}
+
+// ErrStopping is the cause with which streams and waits end when the gateway
+// stops: the sender should go on at another one.
+var ErrStopping = a2aerr.Unavailable("this server is shutting down", retryPause)
+
+// Drain ends all streams and waits with ErrStopping, also those to come.
+func (s *Service) Drain() { s.stop(ErrStopping) }
+
+// bounded returns a context that also ends when the gateway stops.
+func (s *Service) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	detach := context.AfterFunc(s.stopping, func() { cancel(context.Cause(s.stopping)) })
+	return ctx, func() {
+		detach()
+		cancel(context.Canceled)
+	}
+}
+
+// finishing returns a context for a write: it outlives the sender's connection.
+func finishing(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
+}

@@ -1,0 +1,82 @@
+package validate
+
+import (
+	"math"
+	"strconv"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/errandhq/errand/pkg/a2aerr"
+)
+
+// The checks here are for gRPC: what came as JSON has a JSON form.
+
+func object(field string, s *structpb.Struct, depth int) error {
+	if s == nil {
+		return nil
+	}
+	return refuse(field, checkObject(s, depth))
+}
+
+func value(field string, v *structpb.Value, depth int) error {
+	return refuse(field, checkValue(v, depth))
+}
+
+// fault is what is wrong with a value. Its path grows while the check returns,
+// so that nothing is written for values that are right.
+type fault struct{ path, allowed string }
+
+func (f *fault) in(step string) *fault {
+	const longest = 200
+	if f != nil && len(f.path) < longest {
+		f.path = step[:min(longest, len(step))] + f.path
+	}
+	return f
+}
+
+func refuse(field string, f *fault) error {
+	if f == nil {
+		return nil
+	}
+	return a2aerr.Invalid(field+f.path, f.allowed)
+}
+
+func checkObject(s *structpb.Struct, depth int) *fault {
+	if depth == 0 {
+		return &fault{allowed: "is nested too deep"}
+	}
+	for key, v := range s.GetFields() {
+		if f := checkValue(v, depth-1); f != nil {
+			return f.in("." + key)
+		}
+	}
+	return nil
+}
+
+func checkValue(v *structpb.Value, depth int) *fault {
+	switch kind := v.GetKind().(type) {
+	case nil:
+		return &fault{allowed: "must be a JSON value"}
+	case *structpb.Value_NumberValue:
+		if math.IsNaN(kind.NumberValue) || math.IsInf(kind.NumberValue, 0) {
+			return &fault{allowed: "must be a finite number"}
+		}
+	case *structpb.Value_StructValue:
+		return checkObject(kind.StructValue, depth)
+	case *structpb.Value_ListValue:
+		return checkList(kind.ListValue, depth)
+	}
+	return nil
+}
+
+func checkList(l *structpb.ListValue, depth int) *fault {
+	if depth == 0 {
+		return &fault{allowed: "is nested too deep"}
+	}
+	for i, v := range l.GetValues() {
+		if f := checkValue(v, depth-1); f != nil {
+			return f.in("[" + strconv.Itoa(i) + "]")
+		}
+	}
+	return nil
+}
