@@ -1,0 +1,216 @@
+// Package batch lets calls that wait at the same time share one flush. A call
+// that finds nothing running is flushed at once and alone; those that come while
+// a flush runs wait together for the next one.
+package batch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+var (
+	// ErrFull refuses an item because too many wait.
+	ErrFull = errors.New("too many changes are waiting")
+	// ErrClosed refuses an item after Close.
+	ErrClosed = errors.New("no more changes are taken")
+)
+
+// Item is something to flush.
+type Item interface {
+	// Keys name what the item needs for itself: items that share a key are never
+	// in flushes at the same time, and keep their order. Keys are comparable.
+	Keys() []any
+	// Size is how many bytes the item is worth, roughly.
+	Size() int
+}
+
+// Options bound a batcher. All fields but Split are positive.
+type Options struct {
+	// Flushes that run at the same time.
+	Parallel int
+	// Items and bytes of one flush; a single item may be larger.
+	Items int
+	Bytes int
+	// Items that wait; more are refused with ErrFull.
+	Waiting int
+	// How long a flush may take.
+	Timeout time.Duration
+	// Split tells whether the items of a flush that failed with this error are
+	// worth trying one by one, so that one of them can't spoil the others. The
+	// error must be known to have changed nothing.
+	Split func(error) bool
+}
+
+// Batcher groups items. Its methods are safe for concurrent use.
+type Batcher[T Item] struct {
+	options Options
+	flush   func(ctx context.Context, items []T) error
+
+	mu      sync.Mutex
+	waiting []*entry[T]
+	running int
+	busy    map[any]struct{}
+	closed  bool
+	flushes sync.WaitGroup
+}
+
+// entry is an item that waits or is being flushed.
+type entry[T Item] struct {
+	ctx  context.Context
+	item T
+	done chan struct{}
+	err  error
+}
+
+// New returns a batcher that hands items to flush. The context of a flush ends
+// with the options' timeout and not with any caller's; its values are those of
+// the first item's caller.
+func New[T Item](options Options, flush func(ctx context.Context, items []T) error) *Batcher[T] {
+	return &Batcher[T]{options: options, flush: flush, busy: map[any]struct{}{}}
+}
+
+// Do hands over items and waits until they are flushed, with one error for each.
+// When ctx ends first, items that still wait are taken back; one whose flush has
+// begun is flushed nevertheless, since others may share it.
+func (b *Batcher[T]) Do(ctx context.Context, items ...T) []error {
+	errs := make([]error, len(items))
+	entries, err := b.enqueue(ctx, items)
+	for i := range errs {
+		if err != nil {
+			errs[i] = err
+			continue
+		}
+		select {
+		case <-entries[i].done:
+			errs[i] = entries[i].err
+		case <-ctx.Done():
+			errs[i] = context.Cause(ctx)
+		}
+	}
+	return errs
+}
+
+// Close refuses new items and waits until those that were taken are flushed.
+func (b *Batcher[T]) Close() {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.flushes.Wait()
+}
+
+func (b *Batcher[T]) enqueue(ctx context.Context, items []T) ([]*entry[T], error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed:
+		return nil, ErrClosed
+	case len(b.waiting)+len(items) > b.options.Waiting:
+		return nil, ErrFull
+	}
+	entries := make([]*entry[T], len(items))
+	for i, item := range items {
+		entries[i] = &entry[T]{ctx: ctx, item: item, done: make(chan struct{})}
+	}
+	b.waiting = append(b.waiting, entries...)
+	b.dispatch()
+	return entries, nil
+}
+
+// dispatch starts flushes. The lock is held.
+func (b *Batcher[T]) dispatch() {
+	for b.running < b.options.Parallel {
+		next := b.take()
+		if len(next) == 0 {
+			return
+		}
+		b.running++
+		b.flushes.Go(func() { b.run(next) })
+	}
+}
+
+// take removes from the queue what may be flushed next, oldest first. An item
+// that must wait keeps its keys from those behind it.
+func (b *Batcher[T]) take() []*entry[T] {
+	var next []*entry[T]
+	blocked := map[any]struct{}{}
+	bytes := 0
+	rest := b.waiting[:0]
+	for i, e := range b.waiting {
+		if e.ctx.Err() != nil {
+			continue
+		}
+		full := len(next) == b.options.Items || len(next) > 0 && bytes+e.item.Size() > b.options.Bytes
+		if full {
+			rest = append(rest, b.waiting[i:]...)
+			break
+		}
+		if b.holds(e.item.Keys(), blocked) {
+			rest = append(rest, e)
+			continue
+		}
+		next = append(next, e)
+		bytes += e.item.Size()
+	}
+	clear(b.waiting[len(rest):])
+	b.waiting = rest
+	for _, e := range next {
+		for _, k := range e.item.Keys() {
+			b.busy[k] = struct{}{}
+		}
+	}
+	return next
+}
+
+// holds tells whether a key is taken by a running flush or by an item before;
+// from then on all keys are.
+func (b *Batcher[T]) holds(keys []any, blocked map[any]struct{}) bool {
+	held := false
+	for _, k := range keys {
+		_, running := b.busy[k]
+		_, before := blocked[k]
+		held = held || running || before
+	}
+	for _, k := range keys {
+		blocked[k] = struct{}{}
+	}
+	return held
+}
+
+func (b *Batcher[T]) run(entries []*entry[T]) {
+	b.flushEntries(entries)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running--
+	for _, e := range entries {
+		for _, k := range e.item.Keys() {
+			delete(b.busy, k)
+		}
+	}
+	b.dispatch()
+}
+
+func (b *Batcher[T]) flushEntries(entries []*entry[T]) {
+	err := b.flushOnce(entries)
+	if err != nil && len(entries) > 1 && b.options.Split(err) {
+		for _, e := range entries {
+			b.flushEntries([]*entry[T]{e})
+		}
+		return
+	}
+	for _, e := range entries {
+		e.err = err
+		close(e.done)
+	}
+}
+
+func (b *Batcher[T]) flushOnce(entries []*entry[T]) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(entries[0].ctx), b.options.Timeout)
+	defer cancel()
+	items := make([]T, len(entries))
+	for i, e := range entries {
+		items[i] = e.item
+	}
+	return b.flush(ctx, items)
+}
