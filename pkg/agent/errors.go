@@ -41,9 +41,9 @@ var (
 	// ErrInvalid is a write without a meaning: a message or artifact without
 	// parts, a part without content.
 	ErrInvalid = errors.New("invalid")
-	// ErrTaskNotFound: there is no such task for the sender.
+	// ErrTaskNotFound is about a task that doesn't exist for the sender.
 	ErrTaskNotFound = errors.New("task not found")
-	// ErrConflict: a context's state was changed by others again and again.
+	// ErrConflict gives up on a context whose state others change again and again.
 	ErrConflict = errors.New("context state was changed by others")
 	// ErrReplied refuses a second answer to one message.
 	ErrReplied = errors.New("the message has been answered")

@@ -22,11 +22,11 @@ type lookup struct {
 }
 
 // Context is the context's state and what went before in it.
-func (l lookup) Context() *Context { return l.remembered }
+func (l *lookup) Context() *Context { return l.remembered }
 
 // FindTask reads a task of this agent that belongs to the sender; others are
 // ErrTaskNotFound.
-func (l lookup) FindTask(ctx context.Context, id string) (*a2apb.Task, error) {
+func (l *lookup) FindTask(ctx context.Context, id string) (*a2apb.Task, error) {
 	answer, err := l.memory.GetTask(ctx, &taskstorev1.GetTaskRequest{
 		Scope: l.scope(l.message().GetRequest().GetSubject()), TaskId: id,
 	})
@@ -41,7 +41,7 @@ func (l lookup) FindTask(ctx context.Context, id string) (*a2apb.Task, error) {
 
 // References are the tasks that the message refers to (referenceTaskIds), in
 // its order, without those that the sender may not see.
-func (l lookup) References(ctx context.Context) ([]*a2apb.Task, error) {
+func (l *lookup) References(ctx context.Context) ([]*a2apb.Task, error) {
 	var tasks []*a2apb.Task
 	for _, id := range l.message().GetMessage().GetReferenceTaskIds() {
 		t, err := l.FindTask(ctx, id)

@@ -39,8 +39,8 @@ func (t *Task) NewMessages() []*eventv1.UserMessage {
 // Once handed, it counts as handled when the turn is settled.
 func (t *Task) Next(ctx context.Context) (*eventv1.UserMessage, error) {
 	for {
-		m, err := t.take()
-		if m != nil || err != nil {
+		m, taken, err := t.take()
+		if taken || err != nil {
 			return m, err
 		}
 		select {
@@ -54,18 +54,18 @@ func (t *Task) Next(ctx context.Context) (*eventv1.UserMessage, error) {
 	}
 }
 
-// take hands out the oldest message that wasn't yet; nil if there is none.
-func (t *Task) take() (*eventv1.UserMessage, error) {
+// take hands out the oldest message that wasn't yet, if there is one.
+func (t *Task) take() (m *eventv1.UserMessage, taken bool, err error) {
 	t.c.mu.Lock()
 	defer t.c.mu.Unlock()
 	if t.run.ended {
-		return nil, ErrEnded
+		return nil, false, ErrEnded
 	}
 	if t.c.handed == len(t.c.messages) {
-		return nil, nil
+		return nil, false, nil
 	}
-	m := t.c.messages[t.c.handed]
+	m = t.c.messages[t.c.handed]
 	t.c.handed++
 	t.run.newer = t.c.handed < len(t.c.messages)
-	return m, nil
+	return m, true, nil
 }

@@ -11,7 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-func (m *memory) ListUserMessages(_ context.Context, q *taskstorev1.ListUserMessagesRequest, _ ...grpc.CallOption) (*taskstorev1.ListUserMessagesResponse, error) {
+func (m *memory) ListUserMessages(
+	_ context.Context, q *taskstorev1.ListUserMessagesRequest, _ ...grpc.CallOption,
+) (*taskstorev1.ListUserMessagesResponse, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	answer := &taskstorev1.ListUserMessagesResponse{}
@@ -23,7 +25,9 @@ func (m *memory) ListUserMessages(_ context.Context, q *taskstorev1.ListUserMess
 	return answer, nil
 }
 
-func (m *memory) GetTask(_ context.Context, q *taskstorev1.GetTaskRequest, _ ...grpc.CallOption) (*taskstorev1.GetTaskResponse, error) {
+func (m *memory) GetTask(
+	_ context.Context, q *taskstorev1.GetTaskRequest, _ ...grpc.CallOption,
+) (*taskstorev1.GetTaskResponse, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.tasks[q.GetTaskId()]
@@ -33,7 +37,9 @@ func (m *memory) GetTask(_ context.Context, q *taskstorev1.GetTaskRequest, _ ...
 	return &taskstorev1.GetTaskResponse{Task: proto.CloneOf(r.task), Version: r.version}, nil
 }
 
-func (m *memory) GetContext(_ context.Context, q *taskstorev1.GetContextRequest, _ ...grpc.CallOption) (*taskstorev1.GetContextResponse, error) {
+func (m *memory) GetContext(
+	_ context.Context, q *taskstorev1.GetContextRequest, _ ...grpc.CallOption,
+) (*taskstorev1.GetContextResponse, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c := m.contexts[q.GetContextId()]; c != nil {
@@ -42,7 +48,9 @@ func (m *memory) GetContext(_ context.Context, q *taskstorev1.GetContextRequest,
 	return &taskstorev1.GetContextResponse{}, nil
 }
 
-func (m *memory) UpdateContext(_ context.Context, q *taskstorev1.UpdateContextRequest, _ ...grpc.CallOption) (*taskstorev1.UpdateContextResponse, error) {
+func (m *memory) UpdateContext(
+	_ context.Context, q *taskstorev1.UpdateContextRequest, _ ...grpc.CallOption,
+) (*taskstorev1.UpdateContextResponse, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.contexts[q.GetContextId()].GetRevision() != q.GetRevision() {
@@ -54,7 +62,9 @@ func (m *memory) UpdateContext(_ context.Context, q *taskstorev1.UpdateContextRe
 	return &taskstorev1.UpdateContextResponse{Revision: q.GetRevision() + 1}, nil
 }
 
-func (m *memory) ListTurns(_ context.Context, q *taskstorev1.ListTurnsRequest, _ ...grpc.CallOption) (*taskstorev1.ListTurnsResponse, error) {
+func (m *memory) ListTurns(
+	_ context.Context, q *taskstorev1.ListTurnsRequest, _ ...grpc.CallOption,
+) (*taskstorev1.ListTurnsResponse, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	answer := &taskstorev1.ListTurnsResponse{}

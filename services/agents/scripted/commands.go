@@ -89,7 +89,7 @@ func askAuth(ctx context.Context, t *agent.Task) error {
 
 func hang(ctx context.Context) error {
 	<-ctx.Done()
-	time.Sleep(hangs)
+	<-time.After(hangs)
 	return context.Cause(ctx)
 }
 

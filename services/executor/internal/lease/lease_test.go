@@ -2,7 +2,6 @@ package lease_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -307,6 +306,7 @@ func TestLease_NewerMessageKeepsTheLeaseAndWhatWasEmitted(t *testing.T) {
 }
 
 func TestLease_WriteWhoseAnswerWasLostIsNotDoubled(t *testing.T) {
+	t.Parallel()
 	for name, committed := range map[string]bool{"committed": true, "not committed": false} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bundle) {
@@ -387,6 +387,6 @@ func TestLease_CloseStopsWhatIsLeft(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Empty(t, b.parts())
 		require.Error(t, b.lease.Emit(t.Context(), chunk("2", true)))
-		require.False(t, errors.Is(context.Cause(b.lease.Context()), agent.ErrLeaseLost))
+		require.NotErrorIs(t, context.Cause(b.lease.Context()), agent.ErrLeaseLost)
 	})
 }

@@ -32,7 +32,7 @@ func (s *Store) call(method string, size int, do func()) error {
 	do()
 	slow := s.answers[method]
 	s.mu.Unlock()
-	time.Sleep(slow)
+	<-time.After(slow)
 	return err
 }
 

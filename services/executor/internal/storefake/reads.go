@@ -8,7 +8,9 @@ import (
 )
 
 // ListEvents reads a task's events above a version.
-func (s *Store) ListEvents(_ context.Context, q *taskstorev1.ListEventsRequest, _ ...grpc.CallOption) (*taskstorev1.ListEventsResponse, error) {
+func (s *Store) ListEvents(
+	_ context.Context, q *taskstorev1.ListEventsRequest, _ ...grpc.CallOption,
+) (*taskstorev1.ListEventsResponse, error) {
 	answer := &taskstorev1.ListEventsResponse{}
 	err := s.call("ListEvents", 1, func() {
 		r := s.tasks[q.GetTaskId()]
@@ -23,7 +25,9 @@ func (s *Store) ListEvents(_ context.Context, q *taskstorev1.ListEventsRequest, 
 }
 
 // ListUserMessages reads a task's messages above a version.
-func (s *Store) ListUserMessages(_ context.Context, q *taskstorev1.ListUserMessagesRequest, _ ...grpc.CallOption) (*taskstorev1.ListUserMessagesResponse, error) {
+func (s *Store) ListUserMessages(
+	_ context.Context, q *taskstorev1.ListUserMessagesRequest, _ ...grpc.CallOption,
+) (*taskstorev1.ListUserMessagesResponse, error) {
 	answer := &taskstorev1.ListUserMessagesResponse{}
 	err := s.call("ListUserMessages", 1, func() {
 		for _, m := range s.tasks[q.GetTaskId()].messages {

@@ -8,6 +8,7 @@ import (
 	"github.com/errandhq/errand/pkg/natsconn"
 	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/pkg/telemetry"
+	eventv1 "github.com/errandhq/errand/proto/gen/errand/event/v1"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -16,7 +17,9 @@ import (
 
 // turn runs the handler of a claimed task.
 func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time) {
-	ctx, span := w.span(claim)
+	ctx, links := w.origin(claim)
+	ctx, span := w.cfg.Tracer.Start(ctx, telemetry.SpanHandle, trace.WithSpanKind(trace.SpanKindConsumer),
+		trace.WithLinks(links...), trace.WithAttributes(w.attributes(claim)...))
 	defer span.End()
 	held := w.cfg.Leases.Hold(ctx, claim, w.cfg.Agent.Name, begun, w.cfg.Settings.Lease.Value())
 	defer held.Close()
@@ -41,29 +44,36 @@ func (w *Worker) left(claim *taskstorev1.Claim) time.Duration {
 	return min(whole, time.Until(claim.GetTurnStarted().AsTime().Add(whole)))
 }
 
-// span belongs to the trace of the newest message and is linked to those of the
-// others that the turn is about.
-func (w *Worker) span(claim *taskstorev1.Claim) (context.Context, trace.Span) {
-	ctx := w.life
+// origin is the trace of the newest message, and links to those of the others
+// that the turn is about.
+func (w *Worker) origin(claim *taskstorev1.Claim) (context.Context, []trace.Link) {
+	messages := claim.GetMessages()
+	if len(messages) == 0 {
+		return w.life, nil
+	}
 	var links []trace.Link
-	for i, m := range claim.GetMessages() {
-		sender := natsconn.TraceContext(w.life, m.GetRequest().GetTraceparent())
-		switch {
-		case i == len(claim.GetMessages())-1:
-			ctx = sender
-		case m.GetVersion() > claim.GetHandledVersion():
-			links = append(links, trace.LinkFromContext(sender))
+	newest := len(messages) - 1
+	for _, m := range messages[:newest] {
+		if m.GetVersion() > claim.GetHandledVersion() {
+			links = append(links, trace.LinkFromContext(w.sender(m)))
 		}
 	}
-	return w.cfg.Tracer.Start(ctx, telemetry.SpanHandle, trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(links...),
-		trace.WithAttributes(
-			attribute.String(telemetry.AttrTenant, claim.GetTenant()),
-			attribute.String(telemetry.AttrAgent, w.cfg.Agent.Name),
-			attribute.String(telemetry.AttrTaskID, claim.GetTask().GetId()),
-			attribute.String(telemetry.AttrContextID, claim.GetTask().GetContextId()),
-			attribute.Int64(telemetry.AttrLeaseEpoch, claim.GetLeaseEpoch()),
-			attribute.Int(telemetry.AttrAttempt, int(claim.GetAttempt())),
-		))
+	return w.sender(messages[newest]), links
+}
+
+func (w *Worker) sender(m *eventv1.UserMessage) context.Context {
+	return natsconn.TraceContext(w.life, m.GetRequest().GetTraceparent())
+}
+
+func (w *Worker) attributes(claim *taskstorev1.Claim) []attribute.KeyValue {
+	return []attribute.KeyValue{
+		attribute.String(telemetry.AttrTenant, claim.GetTenant()),
+		attribute.String(telemetry.AttrAgent, w.cfg.Agent.Name),
+		attribute.String(telemetry.AttrTaskID, claim.GetTask().GetId()),
+		attribute.String(telemetry.AttrContextID, claim.GetTask().GetContextId()),
+		attribute.Int64(telemetry.AttrLeaseEpoch, claim.GetLeaseEpoch()),
+		attribute.Int(telemetry.AttrAttempt, int(claim.GetAttempt())),
+	}
 }
 
 // report is the one place that tells how claims ended.
