@@ -2,12 +2,15 @@ package testkit_test
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/errandhq/errand/pkg/natsconn"
 	"github.com/errandhq/errand/pkg/testkit"
@@ -75,4 +78,19 @@ func TestNATSServerComesBackForItsConnections(t *testing.T) {
 	require.Eventually(t, func() bool { return natsconn.Ready(nc) != nil }, 10*time.Second, time.Millisecond)
 	srv.Start()
 	require.Eventually(t, func() bool { return natsconn.Ready(nc) == nil }, 10*time.Second, time.Millisecond)
+}
+
+func TestGRPCServesWithoutAPort(t *testing.T) {
+	t.Parallel()
+	conn := testkit.GRPC(t, func(grpc.ServiceRegistrar) {})
+	resp, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
+	require.NoError(t, err)
+	require.Equal(t, healthv1.HealthCheckResponse_SERVING, resp.GetStatus())
+}
+
+func TestLoggerOutlivesItsTestQuietly(t *testing.T) {
+	t.Parallel()
+	var logger *slog.Logger
+	t.Run("inner", func(t *testing.T) { logger = testkit.Logger(t) })
+	logger.Info("too late")
 }
