@@ -40,6 +40,7 @@ func (s *Store) call(method string, size int, do func()) error {
 func (s *Store) ClaimTasks(_ context.Context, q *taskstorev1.ClaimTasksRequest, _ ...grpc.CallOption) (*taskstorev1.ClaimTasksResponse, error) {
 	answer := &taskstorev1.ClaimTasksResponse{}
 	err := s.call("ClaimTasks", len(q.GetTasks()), func() {
+		s.holder = q.GetHolder()
 		for _, ref := range q.GetTasks() {
 			answer.Results = append(answer.Results, s.claim(ref, q.GetLease().AsDuration()))
 		}

@@ -39,8 +39,9 @@ func (s *Store) ListUserMessages(
 	return answer, err
 }
 
-// GetInfo names no agents file.
+// GetInfo names the agents file that was set.
 func (s *Store) GetInfo(context.Context, *taskstorev1.GetInfoRequest, ...grpc.CallOption) (*taskstorev1.GetInfoResponse, error) {
 	answer := &taskstorev1.GetInfoResponse{}
-	return answer, s.call("GetInfo", 1, func() {})
+	err := s.call("GetInfo", 1, func() { answer.AgentsVersion = s.agentsVersion })
+	return answer, err
 }

@@ -32,6 +32,10 @@ type Store struct {
 	fault func(method string, call int) (err error, after bool)
 	// How long the answers of a method are on their way.
 	answers map[string]time.Duration
+	// The version of the agents file that the store says it has.
+	agentsVersion string
+	// Who claimed last.
+	holder string
 	// Sizes of the batches of each method.
 	batches map[string][]int
 }
@@ -62,6 +66,35 @@ func (s *Store) Fault(f func(method string, call int) (err error, after bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
+}
+
+// SetAgentsVersion says which agents file the store has.
+func (s *Store) SetAgentsVersion(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.agentsVersion = version
+}
+
+// Holder is the executor that claimed last, and the lease epoch of a task.
+func (s *Store) Holder(ref *taskstorev1.TaskRef) (holder string, epoch int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.holder, s.tasks[ref.GetTaskId()].epoch
+}
+
+// Attempt counts the claims of a task's turn.
+func (s *Store) Attempt(ref *taskstorev1.TaskRef) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int(s.tasks[ref.GetTaskId()].attempt)
+}
+
+// Trace says which trace the newest message of a task belongs to.
+func (s *Store) Trace(ref *taskstorev1.TaskRef, traceparent string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	messages := s.tasks[ref.GetTaskId()].messages
+	messages[len(messages)-1].Request.Traceparent = traceparent
 }
 
 // SlowAnswer delays the answers of a method, after the calls took effect.
