@@ -14,7 +14,6 @@ import (
 const (
 	codeUniqueViolation      = "23505"
 	codeCheckViolation       = "23514"
-	codeIdleInTransaction    = "25P03"
 	codeSerializationFailure = "40001"
 	codeDeadlockDetected     = "40P01"
 	codeUndefinedTable       = "42P01"
@@ -52,7 +51,7 @@ func meaning(ctx context.Context, err error, broken bool) error {
 		return err
 	case code == codeGuardFailed, code == codeChangeRefused, code == codeUniqueViolation:
 		return fmt.Errorf("%w: %w", engine.ErrConflict, err)
-	case code == codeLockNotAvailable, code == codeIdleInTransaction, code != "" && slices.Contains(serverClasses, code[:2]),
+	case code == codeLockNotAvailable, code != "" && slices.Contains(serverClasses, code[:2]),
 		code == "" && broken && ctx.Err() == nil:
 		return fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
 	default:

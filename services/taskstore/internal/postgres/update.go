@@ -6,7 +6,6 @@ import (
 
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -92,14 +91,7 @@ func commit(ctx context.Context, conn *pgxpool.Conn, changes *engine.Changes) er
 		abandon(ctx, conn)
 		return err
 	}
-	if neverCommitted(err) {
-		return err
-	}
+	// Whether the request was sent at all is not to be known: once a connection is
+	// gone, the driver says of every statement that it was safe to try again.
 	return fmt.Errorf("%w: %w", engine.ErrInDoubt, err)
-}
-
-// neverCommitted tells of a lost connection whether COMMIT can't have been
-// executed: nothing was sent, or the server had ended the transaction before.
-func neverCommitted(err error) bool {
-	return pgconn.SafeToRetry(err) || sqlState(err) == codeIdleInTransaction
 }
