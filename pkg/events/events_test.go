@@ -69,11 +69,11 @@ func newPublisher(t testing.TB, nc *nats.Conn, purger *events.Purger) *events.Pu
 	return p
 }
 
-// watch collects a task's events.
-func watch(t *testing.T, nc *nats.Conn, taskID string) <-chan *eventv1.Event {
+// watch collects the events of task-1.
+func watch(t *testing.T, nc *nats.Conn) <-chan *eventv1.Event {
 	t.Helper()
 	received := make(chan *eventv1.Event, 1000)
-	sub, err := events.Subscribe(within(t), nc, "default", taskID, func(_ context.Context, e *eventv1.Event) { received <- e })
+	sub, err := events.Subscribe(within(t), nc, "default", "task-1", func(_ context.Context, e *eventv1.Event) { received <- e })
 	require.NoError(t, err)
 	t.Cleanup(sub.Close)
 	return received
@@ -99,7 +99,7 @@ func TestASubscriberGetsEveryEventOfItsTaskAndNoOther(t *testing.T) {
 	t.Parallel()
 	nc := testkit.NATS(t)
 	p := newPublisher(t, nc, nil)
-	received := watch(t, nc, "task-1")
+	received := watch(t, nc)
 	foreign := working("task-1", 1000)
 	foreign.Tenant = "other"
 	var batch []*eventv1.Event
@@ -129,7 +129,7 @@ func TestALargeEventTravelsByReference(t *testing.T) {
 	t.Parallel()
 	nc := testkit.NATS(t)
 	p := newPublisher(t, nc, nil)
-	received := watch(t, nc, "task-1")
+	received := watch(t, nc)
 	small, large, huge := artifact("task-1", 1, 200<<10), artifact("task-1", 2, 256<<10), artifact("task-1", 3, 20<<20)
 	require.NoError(t, p.Publish(within(t), []*eventv1.Event{small, large, huge}))
 	require.True(t, proto.Equal(small, <-received))
@@ -163,7 +163,7 @@ func TestWhatIsNoEventIsPassedOver(t *testing.T) {
 	t.Parallel()
 	nc := testkit.NATS(t)
 	p := newPublisher(t, nc, nil)
-	received := watch(t, nc, "task-1")
+	received := watch(t, nc)
 	for _, data := range [][]byte{nil, {0xff}, []byte("nonsense")} {
 		require.NoError(t, nc.Publish("errand.events.default.task-1", data))
 	}
@@ -207,7 +207,7 @@ func TestASubscriptionAndThePublisherSurviveARestartOfNATS(t *testing.T) {
 	srv := testkit.NewNATSServer(t)
 	nc := srv.Connect()
 	p := newPublisher(t, nc, nil)
-	received := watch(t, nc, "task-1")
+	received := watch(t, nc)
 	require.NoError(t, p.Publish(within(t), []*eventv1.Event{working("task-1", 1)}))
 	require.Equal(t, int64(1), (<-received).GetVersion())
 	srv.Stop()

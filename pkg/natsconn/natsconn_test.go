@@ -33,7 +33,7 @@ func running(t *testing.T, srv *embedded.Server) *embedded.Server {
 	return srv
 }
 
-func connect(t *testing.T, ctx context.Context, srv nats.InProcessConnProvider) *nats.Conn {
+func connect(ctx context.Context, t *testing.T, srv nats.InProcessConnProvider) *nats.Conn {
 	t.Helper()
 	nc, err := natsconn.Connect(ctx, natsconn.Config{InProcess: srv, Name: "test", Logger: quiet})
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestConnectComesUpWithoutAServerAndFindsItLater(t *testing.T) {
 	srv := server(t)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	nc := connect(t, gone, srv)
+	nc := connect(gone, t, srv)
 	require.ErrorIs(t, natsconn.Ready(nc), natsconn.ErrDisconnected)
 	require.Error(t, nc.Publish("subject", nil), "nothing piles up while there is no server")
 
@@ -130,7 +130,7 @@ func spec() natsconn.StreamSpec {
 
 func newJetStream(t *testing.T) jetstream.JetStream {
 	t.Helper()
-	js, err := jetstream.New(connect(t, t.Context(), running(t, server(t))))
+	js, err := jetstream.New(connect(t.Context(), t, running(t, server(t))))
 	require.NoError(t, err)
 	return js
 }

@@ -56,7 +56,7 @@ func TestNextDoesNotWaitForAllSlotsToFill(t *testing.T) {
 		published := make(chan time.Time, 1)
 		go func() {
 			published <- time.Now()
-			publish(t, p, work("default", i))
+			_ = p.Publish(t.Context(), work("default", i))
 		}()
 		require.Len(t, next(t, c, 50), 1)
 		require.Less(t, time.Since(<-published), 500*time.Millisecond)

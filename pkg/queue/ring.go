@@ -24,15 +24,15 @@ type ring struct {
 	mu      sync.Mutex
 	tenants map[string]*ringEntry // hot, or being asked
 	hot     ringHeap
-	pass    uint64 // of the tenant that was last asked
+	pass    int64 // of the tenant that was last asked
 	// changed is signalled when a tenant becomes hot.
 	changed chan struct{}
 }
 
 type ringEntry struct {
 	tenant string
-	stride uint64
-	pass   uint64
+	stride int64
+	pass   int64
 	place  int // in the heap; -1 while being asked, and before being asked again
 	asked  int // for how many messages
 	// marked says that work came while the tenant was being asked.
@@ -83,7 +83,7 @@ func (r *ring) mark(tenant string, sequence uint64) {
 func (r *ring) newEntry(tenant string) *ringEntry {
 	e := &ringEntry{tenant: tenant, stride: stride, pass: r.pass, place: -1}
 	if r.weight != nil {
-		e.stride = stride / uint64(min(max(r.weight(tenant), 1), maxWeight))
+		e.stride = stride / int64(min(max(r.weight(tenant), 1), maxWeight))
 	}
 	return e
 }
@@ -122,7 +122,7 @@ func (r *ring) done(s share, got int, sequence uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := s.entry
-	e.pass -= e.stride * uint64(s.count-got)
+	e.pass -= e.stride * int64(s.count-got)
 	e.received = max(e.received, sequence)
 	marked := e.marked
 	e.asked, e.marked = 0, false
@@ -156,15 +156,17 @@ func (r *ring) push(e *ringEntry) {
 // ringHeap is a heap of the hot tenants by pass.
 type ringHeap []*ringEntry
 
-func (h ringHeap) Len() int           { return len(h) }
-func (h ringHeap) Less(i, j int) bool { return h[i].pass < h[j].pass }
-func (h ringHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
+func (h *ringHeap) Len() int           { return len(*h) }
+func (h *ringHeap) Less(i, j int) bool { return (*h)[i].pass < (*h)[j].pass }
+
+func (h *ringHeap) Swap(i, j int) {
+	s := *h
+	s[i], s[j] = s[j], s[i]
+	s[i].place, s[j].place = i, j
 }
 
 func (h *ringHeap) Push(x any) {
-	e := x.(*ringEntry)
+	e := x.(*ringEntry) //nolint:forcetypeassert // only entries are pushed
 	e.place = len(*h)
 	*h = append(*h, e)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -128,7 +129,7 @@ func (s *Server) Start(ctx context.Context) error {
 			return fmt.Errorf("listen for gRPC: %w", err)
 		}
 		s.addr = listener.Addr().String()
-		listeners = append(listeners[:len(listeners):len(listeners)], listener)
+		listeners = append(slices.Clip(listeners), listener)
 	}
 	s.started = true
 	for _, listener := range listeners {

@@ -2,6 +2,7 @@ package testkit_test
 
 import (
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"testing"
 	"time"
@@ -45,7 +46,7 @@ func TestPostgresGivesEachTestADatabaseOfItsOwn(t *testing.T) {
 	require.Equal(t, "0", query(t, second, "SELECT count(*)::text FROM pg_tables WHERE tablename = 'only_here'"))
 }
 
-func TestPostgresDropsTheDatabaseWithItsTest(t *testing.T) {
+func TestPostgresDropsTheDatabaseWithItsTest(t *testing.T) { //nolint:tparallel // the inner test has to end first
 	t.Parallel()
 	outer := testkit.Postgres(t)
 	var name string
@@ -62,8 +63,9 @@ func TestPostgresFromMigratesOnceAndCopies(t *testing.T) {
 		runs++
 		return execute(url, "CREATE TABLE migrated AS SELECT 'yes' AS answer")
 	}
-	first := testkit.PostgresFrom(t, t.Name(), migrate)
-	second := testkit.PostgresFrom(t, t.Name(), migrate)
+	name := rand.Text() // the template of an earlier run of this test is still there
+	first := testkit.PostgresFrom(t, name, migrate)
+	second := testkit.PostgresFrom(t, name, migrate)
 	require.NoError(t, execute(first, "UPDATE migrated SET answer = 'changed'"))
 	require.Equal(t, "yes", query(t, second, "SELECT answer FROM migrated"))
 	require.Equal(t, 1, runs)
@@ -88,7 +90,7 @@ func TestGRPCServesWithoutAPort(t *testing.T) {
 	require.Equal(t, healthv1.HealthCheckResponse_SERVING, resp.GetStatus())
 }
 
-func TestLoggerOutlivesItsTestQuietly(t *testing.T) {
+func TestLoggerOutlivesItsTestQuietly(t *testing.T) { //nolint:tparallel // the inner test has to end first
 	t.Parallel()
 	var logger *slog.Logger
 	t.Run("inner", func(t *testing.T) { logger = testkit.Logger(t) })

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 )
@@ -9,13 +10,15 @@ import (
 // detail for whoever runs it inside another program.
 type slogLogger struct{ logger *slog.Logger }
 
-func (l *slogLogger) Noticef(format string, v ...any) { l.logger.Debug(message(format, v)) }
-func (l *slogLogger) Warnf(format string, v ...any)   { l.logger.Warn(message(format, v)) }
-func (l *slogLogger) Errorf(format string, v ...any)  { l.logger.Error(message(format, v)) }
+func (l *slogLogger) Noticef(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
+func (l *slogLogger) Warnf(format string, v ...any)   { l.log(slog.LevelWarn, format, v) }
+func (l *slogLogger) Errorf(format string, v ...any)  { l.log(slog.LevelError, format, v) }
 
 // Fatalf is what the server calls when it can't go on; it shuts down by itself.
-func (l *slogLogger) Fatalf(format string, v ...any) { l.logger.Error(message(format, v)) }
-func (l *slogLogger) Debugf(format string, v ...any) { l.logger.Debug(message(format, v)) }
-func (l *slogLogger) Tracef(format string, v ...any) { l.logger.Debug(message(format, v)) }
+func (l *slogLogger) Fatalf(format string, v ...any) { l.log(slog.LevelError, format, v) }
+func (l *slogLogger) Debugf(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
+func (l *slogLogger) Tracef(format string, v ...any) { l.log(slog.LevelDebug, format, v) }
 
-func message(format string, v []any) string { return "NATS server: " + fmt.Sprintf(format, v...) }
+func (l *slogLogger) log(level slog.Level, format string, v []any) {
+	l.logger.Log(context.Background(), level, "NATS server", "text", fmt.Sprintf(format, v...))
+}
