@@ -6,7 +6,9 @@
 package executor
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -16,15 +18,12 @@ import (
 	"github.com/errandhq/errand/pkg/lifecycle"
 	"github.com/errandhq/errand/pkg/queue"
 	"github.com/errandhq/errand/pkg/task"
+	"github.com/errandhq/errand/pkg/telemetry"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/errandhq/errand/services/executor/internal/direct"
 	"github.com/errandhq/errand/services/executor/internal/lease"
 	"github.com/errandhq/errand/services/executor/internal/worker"
 	"github.com/nats-io/nats.go"
-	"go.opentelemetry.io/otel/metric"
-	metricnoop "go.opentelemetry.io/otel/metric/noop"
-	"go.opentelemetry.io/otel/trace"
-	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc"
 )
 
@@ -37,15 +36,16 @@ const (
 
 // Config says what an executor runs and with whom it talks.
 type Config struct {
+	Logger    *slog.Logger
+	Telemetry *telemetry.Telemetry
+	// The agents file.
+	Agents *config.Agents
 	// The code of the agents that this executor serves. The agents file must have
 	// each of them; it may have more, which other executors serve.
-	Agents []agent.Agent
-	File   *config.Agents
-	Store  grpc.ClientConnInterface
-	NATS   *nats.Conn
-	Logger *slog.Logger
-	Tracer trace.Tracer // nil: no traces
-	Meter  metric.Meter // nil: no metrics
+	Handlers []agent.Agent
+	// Messages of the task store may be as large as a task with all its artifacts.
+	TaskStore grpc.ClientConnInterface
+	NATS      *nats.Conn
 	// How long running handlers may go on in a stop before their contexts end; 0
 	// stands for 5 s.
 	Grace time.Duration
@@ -60,31 +60,31 @@ type Service struct{ *lifecycle.Group }
 // New returns an executor that isn't running yet. Starting succeeds while the
 // task store and NATS are away; the executor is then not ready.
 func New(_ context.Context, cfg Config) (*Service, error) {
-	cfg = cfg.withDefaults()
+	cfg.Grace, cfg.Patience = cmp.Or(cfg.Grace, defaultGrace), cmp.Or(cfg.Patience, defaultPatience)
 	heartbeat, err := cfg.check()
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := worker.NewMetrics(cfg.Meter)
+	metrics, err := worker.NewMetrics(cfg.Telemetry.Meter())
 	if err != nil {
 		return nil, err
 	}
-	store := taskstorev1.NewTaskStoreServiceClient(cfg.Store)
+	store := taskstorev1.NewTaskStoreServiceClient(cfg.TaskStore)
 	// Names this process and no other, so that a restart never takes up leases
 	// that it doesn't know.
 	holder := task.NewID()
 	leases := lease.NewManager(lease.Config{
-		Store: store, Holder: holder, Heartbeat: heartbeat, MaxCallBytes: cfg.File.Limits.Event, Logger: cfg.Logger,
+		Store: store, Holder: holder, Heartbeat: heartbeat, MaxCallBytes: cfg.Agents.Limits.Event, Logger: cfg.Logger,
 	})
 	s := &Service{Group: lifecycle.NewGroup(cfg.Logger)}
 	s.Add("leases", leases)
 	s.Add("control", &control{nc: cfg.NATS, holder: holder, leases: leases})
-	s.Add("agreement", newAgreement(store, cfg.File.Version))
-	for _, a := range cfg.Agents {
+	s.Add("agreement", newAgreement(store, cfg.Agents.Version))
+	for _, a := range cfg.Handlers {
 		err := s.addAgent(cfg, a, worker.Config{
-			Agent: a, Settings: cfg.File.Agent(a.Name), MaxEventBytes: cfg.File.Limits.Event,
+			Agent: a, Settings: cfg.Agents.Agent(a.Name), MaxEventBytes: cfg.Agents.Limits.Event,
 			Store: store, Holder: holder, Leases: leases, Grace: cfg.Grace, Patience: cfg.Patience,
-			Metrics: metrics, Tracer: cfg.Tracer, Logger: cfg.Logger,
+			Metrics: metrics, Tracer: cfg.Telemetry.Tracer(), Logger: cfg.Logger,
 		})
 		if err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func New(_ context.Context, cfg Config) (*Service, error) {
 // answers its direct Messages, unless every message becomes a task.
 func (s *Service) addAgent(cfg Config, a agent.Agent, w worker.Config) error {
 	if a.Handler != nil && w.Settings.Lifecycle != config.LifecycleMessage {
-		consumer, err := queue.NewConsumer(cfg.NATS, queue.ConsumerConfig{Agent: a.Name, Logger: cfg.Logger, Meter: cfg.Meter})
+		consumer, err := queue.NewConsumer(cfg.NATS, queue.ConsumerConfig{Agent: a.Name, Logger: cfg.Logger, Meter: cfg.Telemetry.Meter()})
 		if err != nil {
 			return fmt.Errorf("agent %s: %w", a.Name, err)
 		}
@@ -109,7 +109,7 @@ func (s *Service) addAgent(cfg Config, a agent.Agent, w worker.Config) error {
 		return nil
 	}
 	responder, err := direct.New(cfg.NATS, direct.Config{
-		Agent: a, Settings: w.Settings, Memory: w.Store, Tracer: cfg.Tracer, Logger: cfg.Logger,
+		Agent: a, Settings: w.Settings, Memory: w.Store, Tracer: cfg.Telemetry.Tracer(), Logger: cfg.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("agent %s: %w", a.Name, err)
@@ -118,31 +118,15 @@ func (s *Service) addAgent(cfg Config, a agent.Agent, w worker.Config) error {
 	return nil
 }
 
-func (cfg Config) withDefaults() Config {
-	if cfg.Tracer == nil {
-		cfg.Tracer = tracenoop.Tracer{}
-	}
-	if cfg.Meter == nil {
-		cfg.Meter = metricnoop.Meter{}
-	}
-	if cfg.Grace == 0 {
-		cfg.Grace = defaultGrace
-	}
-	if cfg.Patience == 0 {
-		cfg.Patience = defaultPatience
-	}
-	return cfg
-}
-
 // check compares the code with the agents file and returns the heartbeat that
 // the shortest lease needs.
 func (cfg Config) check() (time.Duration, error) {
 	var shortest time.Duration
-	for _, a := range cfg.Agents {
+	for _, a := range cfg.Handlers {
 		if err := a.Validate(); err != nil {
 			return 0, fmt.Errorf("check agents: %w", err)
 		}
-		settings := cfg.File.Agent(a.Name)
+		settings := cfg.Agents.Agent(a.Name)
 		if settings == nil {
 			return 0, fmt.Errorf("agent %s is not in the agents file", a.Name)
 		}
@@ -157,7 +141,7 @@ func (cfg Config) check() (time.Duration, error) {
 		}
 	}
 	if shortest == 0 {
-		return 0, fmt.Errorf("no agents to serve")
+		return 0, errors.New("no agents to serve")
 	}
 	return shortest / heartbeatsPerLease, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/errandhq/errand/pkg/lifecycle/lifecycletest"
 	"github.com/errandhq/errand/pkg/queue"
 	"github.com/errandhq/errand/pkg/task"
+	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/pkg/testkit"
 	executorv1 "github.com/errandhq/errand/proto/gen/errand/executor/v1"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
@@ -57,14 +58,14 @@ func setup(t *testing.T, handle agent.HandlerFunc, change ...func(*executor.Conf
 	}
 	b.store.SetAgentsVersion("v1")
 	cfg := executor.Config{
-		Agents: []agent.Agent{{Name: storefake.Agent, Handler: handle}},
-		Store:  b.store.Conn(), NATS: b.nc, Logger: testkit.Logger(t),
+		Handlers:  []agent.Agent{{Name: storefake.Agent, Handler: handle}},
+		TaskStore: b.store.Conn(), NATS: b.nc, Logger: testkit.Logger(t), Telemetry: telemetry.Disabled(),
 		Grace: 50 * time.Millisecond, Patience: 50 * time.Millisecond,
 	}
 	for _, f := range change {
 		f(&cfg, b.settings)
 	}
-	cfg.File = &config.Agents{Version: "v1", Limits: config.DefaultLimits(), Agents: []config.Agent{*b.settings}}
+	cfg.Agents = &config.Agents{Version: "v1", Limits: config.DefaultLimits(), Agents: []config.Agent{*b.settings}}
 	var err error
 	b.publisher, err = queue.NewPublisher(b.nc, queue.PublisherConfig{})
 	require.NoError(t, err)
@@ -233,6 +234,7 @@ func TestExecutor_MessageMeanwhileReachesTheHandlerAtOnce(t *testing.T) {
 }
 
 func TestExecutor_StopGivesBackWhatIsRunning(t *testing.T) {
+	t.Parallel()
 	for name, stubborn := range map[string]bool{"a handler that listens": false, "a handler that doesn't": true} {
 		t.Run(name, func(t *testing.T) {
 			running, end := make(chan struct{}), make(chan struct{})
@@ -306,7 +308,7 @@ func TestExecutor_SpanOfATurnBelongsToTheSendersTrace(t *testing.T) {
 	b := setup(t, func(ctx context.Context, _ *agent.Task) error {
 		inHandler <- trace.SpanContextFromContext(ctx)
 		return nil
-	}, func(cfg *executor.Config, _ *config.Agent) { cfg.Tracer = provider.Tracer("test") })
+	}, func(cfg *executor.Config, _ *config.Agent) { cfg.Telemetry.Tracers = provider })
 	ref := b.store.Create("x")
 	b.store.Trace(ref, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	b.publish(ref, 1)
@@ -329,11 +331,11 @@ func TestExecutor_KeepsTheContractOfServices(t *testing.T) {
 	lifecycletest.Stress(t, func(t *testing.T) lifecycle.Service {
 		t.Helper()
 		s, err := executor.New(t.Context(), executor.Config{
-			Agents: []agent.Agent{{Name: "a", Handler: agent.HandlerFunc(func(context.Context, *agent.Task) error { return nil })}},
-			File: &config.Agents{Limits: config.DefaultLimits(), Agents: []config.Agent{{
+			Handlers: []agent.Agent{{Name: "a", Handler: agent.HandlerFunc(func(context.Context, *agent.Task) error { return nil })}},
+			Agents: &config.Agents{Limits: config.DefaultLimits(), Agents: []config.Agent{{
 				Name: "a", Lifecycle: config.LifecycleTask, Concurrency: 1, Lease: config.Duration(time.Second),
 			}}},
-			Store: storefake.New().Conn(), NATS: nc, Logger: testkit.Logger(t),
+			TaskStore: storefake.New().Conn(), NATS: nc, Logger: testkit.Logger(t), Telemetry: telemetry.Disabled(),
 		})
 		require.NoError(t, err)
 		return s
@@ -344,12 +346,12 @@ func TestNew_RefusesCodeThatTheAgentsFileContradicts(t *testing.T) {
 	t.Parallel()
 	handler := agent.HandlerFunc(func(context.Context, *agent.Task) error { return nil })
 	for name, cfg := range map[string]executor.Config{
-		"no agents":     {File: &config.Agents{}},
-		"unknown":       {Agents: []agent.Agent{{Name: "a", Handler: handler}}, File: &config.Agents{}},
-		"bad name":      {Agents: []agent.Agent{{Name: "A", Handler: handler}}, File: &config.Agents{}},
-		"no messages":   {Agents: []agent.Agent{{Name: "a", Handler: handler}}, File: file("a", config.LifecycleMessage)},
-		"no handler":    {Agents: []agent.Agent{{Name: "a", Messages: answer}}, File: file("a", config.LifecycleHybrid)},
-		"nothing to do": {Agents: []agent.Agent{{Name: "a"}}, File: file("a", config.LifecycleTask)},
+		"no agents":     {Agents: &config.Agents{}},
+		"unknown":       {Handlers: []agent.Agent{{Name: "a", Handler: handler}}, Agents: &config.Agents{}},
+		"bad name":      {Handlers: []agent.Agent{{Name: "A", Handler: handler}}, Agents: &config.Agents{}},
+		"no messages":   {Handlers: []agent.Agent{{Name: "a", Handler: handler}}, Agents: file("a", config.LifecycleMessage)},
+		"no handler":    {Handlers: []agent.Agent{{Name: "a", Messages: answer}}, Agents: file("a", config.LifecycleHybrid)},
+		"nothing to do": {Handlers: []agent.Agent{{Name: "a"}}, Agents: file("a", config.LifecycleTask)},
 	} {
 		_, err := executor.New(t.Context(), cfg)
 		require.Error(t, err, name)
@@ -366,8 +368,8 @@ var answer = agent.MessageHandlerFunc(func(_ context.Context, r *agent.Request) 
 
 // hybrid makes the executor answer messages of skill "quick" directly.
 func hybrid(cfg *executor.Config, a *config.Agent) {
-	cfg.Agents[0].Messages = answer
-	cfg.Agents[0].Router = agent.RouterFunc(func(_ context.Context, r *agent.Request) (string, error) {
+	cfg.Handlers[0].Messages = answer
+	cfg.Handlers[0].Router = agent.RouterFunc(func(_ context.Context, r *agent.Request) (string, error) {
 		return agent.TextOf(r.Message()), nil
 	})
 	a.Lifecycle = config.LifecycleHybrid
@@ -397,7 +399,7 @@ func TestExecutor_RuleOfTheSkillDecidesBetweenMessageAndTask(t *testing.T) {
 
 func TestExecutor_AgentOfMessagesAloneAnswersThemAll(t *testing.T) {
 	b := setup(t, nil, hybrid, func(cfg *executor.Config, a *config.Agent) {
-		cfg.Agents[0].Handler = nil
+		cfg.Handlers[0].Handler = nil
 		a.Lifecycle = config.LifecycleMessage
 	})
 	require.Equal(t, "you said slow", agent.TextOf(b.ask("slow").GetMessage()))

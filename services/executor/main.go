@@ -1,0 +1,94 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/errandhq/errand/pkg/agent"
+	"github.com/errandhq/errand/pkg/natsconn"
+	"github.com/errandhq/errand/pkg/rpc"
+	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+	"github.com/errandhq/errand/services/internal/process"
+	"google.golang.org/grpc"
+)
+
+const name = "errand-executor"
+
+type settings struct {
+	process.Flags
+
+	TaskStore string `name:"taskstore" help:"Address of the task store." env:"ERRAND_TASKSTORE" default:"localhost:9091" placeholder:"HOST:PORT"`
+	NATSURL   string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222" placeholder:"URL,…"`
+}
+
+// Main is the main function of a program that runs these agents: it reads flags
+// and environment variables (--help shows them), runs until a signal ends it,
+// and exits the process.
+//
+//	func main() { executor.Main(agent.Agent{Name: "orders", Handler: agent.HandlerFunc(handle)}) }
+//
+// Agents that the agents file doesn't have are not served.
+func Main(agents ...agent.Agent) {
+	var s settings
+	os.Exit(process.Program{
+		Name: name, Description: "Runs agents for Errand.", Settings: &s, Flags: &s.Flags,
+		Build: func(ctx context.Context, p *process.Process) error { return build(ctx, p, s, agents) },
+	}.Main(os.Args[1:]))
+}
+
+func build(ctx context.Context, p *process.Process, s settings, agents []agent.Agent) error {
+	nc, err := natsconn.Connect(ctx, natsconn.Config{URL: s.NATSURL, Name: name, Logger: p.Logger})
+	if err != nil {
+		return err //nolint:wrapcheck // it says what was tried
+	}
+	p.Parts.AddCloser("nats connection", func(context.Context) error { nc.Close(); return nil })
+	store, err := dial(s, p)
+	if err != nil {
+		return err
+	}
+	p.Parts.AddCloser("task store connection", func(context.Context) error { return store.Close() })
+	service, err := New(ctx, Config{
+		Logger: p.Logger, Telemetry: p.Telemetry, Agents: p.Agents, Handlers: known(ctx, p, agents), TaskStore: store, NATS: nc,
+	})
+	if err != nil {
+		return fmt.Errorf("build executor: %w", err)
+	}
+	p.Parts.Add("executor", service)
+	return nil
+}
+
+// dial connects to the task store. Only reads are sent again when an answer is
+// lost: what becomes of a lost write is for the lease to find out.
+func dial(s settings, p *process.Process) (*grpc.ClientConn, error) {
+	conn, err := rpc.Dial(rpc.ClientConfig{
+		Target: s.TaskStore, Telemetry: p.Telemetry, MaxRecvBytes: math.MaxInt32, MaxSendBytes: math.MaxInt32,
+		RetrySafe: retrySafe(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the task store: %w", err)
+	}
+	return conn, nil
+}
+
+func retrySafe() []string {
+	service := taskstorev1.TaskStoreService_ServiceDesc.ServiceName
+	return []string{
+		service + "/GetTask", service + "/GetContext", service + "/ListTurns",
+		service + "/ListUserMessages", service + "/ListEvents", service + "/RenewLeases",
+	}
+}
+
+// known are the agents that the agents file has.
+func known(ctx context.Context, p *process.Process, agents []agent.Agent) []agent.Agent {
+	var served []agent.Agent
+	for _, a := range agents {
+		if p.Agents.Agent(a.Name) == nil {
+			p.Logger.WarnContext(ctx, "agent is not in the agents file and is not served", "agent", a.Name)
+			continue
+		}
+		served = append(served, a)
+	}
+	return served
+}
