@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/proto"
 
 	eventv1 "github.com/errandhq/errand/proto/gen/errand/event/v1"
@@ -50,13 +51,29 @@ func NewPublisher(nc *nats.Conn, cfg PublisherConfig) (*Publisher, error) {
 	return &Publisher{stream: stream, purger: cfg.Purger, published: published}, nil
 }
 
-// Publish stores the events in the event stream, all on their way at the same
-// time, and waits until the stream has them. After an error some may be stored;
-// publishing all of them again is harmless, their ids drop repeats.
+// Traced is an event with the trace of the request that caused it, if one is
+// known.
+type Traced struct {
+	Event *eventv1.Event
+	Trace trace.SpanContext
+}
+
+// Publish is PublishTraced for events of ctx's own trace.
 func (p *Publisher) Publish(ctx context.Context, batch []*eventv1.Event) error {
-	msgs := make([]*nats.Msg, len(batch))
+	traced := make([]Traced, len(batch))
 	for i, event := range batch {
-		msg, err := encode(ctx, event)
+		traced[i] = Traced{Event: event, Trace: trace.SpanContextFromContext(ctx)}
+	}
+	return p.PublishTraced(ctx, traced)
+}
+
+// PublishTraced stores the events in the event stream, all on their way at the
+// same time, and waits until the stream has them. After an error some may be
+// stored; publishing all of them again is harmless, their ids drop repeats.
+func (p *Publisher) PublishTraced(ctx context.Context, batch []Traced) error {
+	msgs := make([]*nats.Msg, len(batch))
+	for i, traced := range batch {
+		msg, err := encode(trace.ContextWithRemoteSpanContext(ctx, traced.Trace), traced.Event)
 		if err != nil {
 			return err
 		}
@@ -71,8 +88,9 @@ func (p *Publisher) Publish(ctx context.Context, batch []*eventv1.Event) error {
 			}
 			continue
 		}
-		if p.purger != nil && task.Terminal(batch[i].GetStatusUpdate().GetStatus().GetState()) {
-			p.purger.Add(batch[i].GetTenant(), batch[i].GetTaskId())
+		event := batch[i].Event
+		if p.purger != nil && task.Terminal(event.GetStatusUpdate().GetStatus().GetState()) {
+			p.purger.Add(event.GetTenant(), event.GetTaskId())
 		}
 	}
 	p.published.Add(ctx, int64(len(batch)-failed))

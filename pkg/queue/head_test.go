@@ -1,0 +1,32 @@
+package queue_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/errandhq/errand/pkg/queue"
+	"github.com/errandhq/errand/pkg/testkit"
+)
+
+func TestTheHeadIsTheOldestMessageThatIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	_, err := queue.Head(within(t), nc, "writer", "default")
+	require.ErrorIs(t, err, queue.ErrEmpty, "there is no stream yet")
+
+	p := newPublisher(t, nc)
+	items := works("default", 3)
+	publish(t, p, append(works("other", 2), items...)...)
+	c := newConsumer(t, nc)
+	requireHead := func(want string) {
+		t.Helper()
+		head, err := queue.Head(within(t), nc, "writer", "default")
+		require.NoError(t, err)
+		require.Equal(t, want, head.GetTaskId())
+	}
+	requireHead(items[0].Work.GetTaskId())
+	all(t, c, 5)
+	_, err = queue.Head(within(t), nc, "writer", "default")
+	require.ErrorIs(t, err, queue.ErrEmpty)
+}
