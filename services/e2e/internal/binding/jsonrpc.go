@@ -54,13 +54,12 @@ func (b *jsonrpc) answer(op Op, r *Response) (*Answer, error) {
 		return nil, err
 	}
 	answer := &Answer{Err: failure, JSON: result, Status: r.Status, Header: r.Header}
-	if failure != nil {
-		return answer, nil
+	if answer.Err == nil {
+		if answer.Result, err = op.output(); err == nil {
+			err = decode(result, answer.Result)
+		}
 	}
-	if answer.Result, err = op.output(); err != nil {
-		return nil, err
-	}
-	return answer, decode(result, answer.Result)
+	return answer, err
 }
 
 // open takes a response out of its envelope.
