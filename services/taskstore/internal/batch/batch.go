@@ -92,6 +92,13 @@ func (b *Batcher[T]) Do(ctx context.Context, items ...T) []error {
 	return errs
 }
 
+// Waiting tells how many items wait for a flush.
+func (b *Batcher[T]) Waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
+}
+
 // Close refuses new items and waits until those that were taken are flushed.
 func (b *Batcher[T]) Close() {
 	b.mu.Lock()

@@ -96,13 +96,13 @@ func (a *acceptance) Keys() []any {
 	return append(keys, a.message.GetTaskId())
 }
 
-func (a *acceptance) selects(sel *engine.Selection) {
+func (a *acceptance) selects(now time.Time, sel *engine.Selection) {
 	if a.starts() {
-		a.dedupe.reserve(sel, engine.Dedupe{TaskID: a.newTask, AcceptedVersion: 1})
+		a.dedupe.reserve(now, sel, engine.Dedupe{TaskID: a.newTask, AcceptedVersion: 1})
 		return
 	}
 	// A sender's task id may be anything; the record gets it once it is known.
-	a.dedupe.reserve(sel, engine.Dedupe{})
+	a.dedupe.reserve(now, sel, engine.Dedupe{})
 	sel.Tasks = append(sel.Tasks, engine.TaskKey{Scope: a.scope, ID: a.message.GetTaskId()})
 }
 

@@ -35,7 +35,7 @@ func (c *cancel) Keys() []any { return []any{c.key.ID} }
 
 func (c *cancel) Size() int { return proto.Size(c.metadata) }
 
-func (c *cancel) selects(sel *engine.Selection) { sel.Tasks = append(sel.Tasks, c.key) }
+func (c *cancel) selects(_ time.Time, sel *engine.Selection) { sel.Tasks = append(sel.Tasks, c.key) }
 
 func (c *cancel) decide(now time.Time, rows *engine.Loaded) decision {
 	t := rows.Tasks[c.key.ID]

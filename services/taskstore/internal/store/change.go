@@ -16,7 +16,7 @@ import (
 type change interface {
 	batch.Item
 	// selects names the rows that the change needs.
-	selects(sel *engine.Selection)
+	selects(now time.Time, sel *engine.Selection)
 	// decide says what to make of the rows. It may be called again, on rows that
 	// were read anew; what it remembers for its caller must then be as new. A
 	// change that is refused decides on nothing.
@@ -56,9 +56,10 @@ func (t traced) decide(now time.Time, rows *engine.Loaded) decision {
 
 // flush is one transaction.
 func (s *Store) flush(ctx context.Context, changes []change) error {
+	now := cut(s.Now())
 	var sel engine.Selection
 	for _, c := range changes {
-		c.selects(&sel)
+		c.selects(now, &sel)
 	}
 	var reservation Reservation
 	var notices []Notice
@@ -68,7 +69,7 @@ func (s *Store) flush(ctx context.Context, changes []change) error {
 			reservation = nil
 		}
 		var all engine.Changes
-		all, notices = decideAll(changes, cut(s.Now()), rows)
+		all, notices = decideAll(changes, now, rows)
 		events := 0
 		for _, n := range notices {
 			events += len(n.Events)

@@ -84,7 +84,7 @@ func (c *claim) Keys() []any { return []any{c.key.ID} }
 
 func (c *claim) Size() int { return len(c.key.ID) }
 
-func (c *claim) selects(sel *engine.Selection) { sel.Tasks = append(sel.Tasks, c.key) }
+func (c *claim) selects(_ time.Time, sel *engine.Selection) { sel.Tasks = append(sel.Tasks, c.key) }
 
 func (c *claim) decide(now time.Time, rows *engine.Loaded) decision {
 	t := rows.Tasks[c.key.ID]

@@ -68,7 +68,9 @@ func (c *contextUpdate) Keys() []any { return []any{c.key} }
 
 func (c *contextUpdate) Size() int { return len(c.state) }
 
-func (c *contextUpdate) selects(sel *engine.Selection) { sel.Contexts = append(sel.Contexts, c.key) }
+func (c *contextUpdate) selects(_ time.Time, sel *engine.Selection) {
+	sel.Contexts = append(sel.Contexts, c.key)
+}
 
 func (c *contextUpdate) decide(now time.Time, rows *engine.Loaded) decision {
 	next := engine.Context{ContextKey: c.key, CreatedAt: now}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/errandhq/errand/pkg/a2aerr"
@@ -43,9 +44,9 @@ func (d dedupe) keys() []any {
 
 // reserve asks for the key; outcome is what the message becomes, as far as that
 // is known beforehand.
-func (d dedupe) reserve(sel *engine.Selection, outcome engine.Dedupe) {
+func (d dedupe) reserve(now time.Time, sel *engine.Selection, outcome engine.Dedupe) {
 	if d.on {
-		outcome.DedupeKey, outcome.Fingerprint = d.key, d.fingerprint
+		outcome.DedupeKey, outcome.Fingerprint, outcome.CreatedAt = d.key, d.fingerprint, now
 		sel.Reserve = append(sel.Reserve, outcome)
 	}
 }

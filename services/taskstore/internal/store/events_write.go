@@ -51,7 +51,7 @@ func (c *eventWrite) Keys() []any { return []any{c.taskID()} }
 
 func (c *eventWrite) Size() int { return c.size }
 
-func (c *eventWrite) selects(sel *engine.Selection) {
+func (c *eventWrite) selects(_ time.Time, sel *engine.Selection) {
 	sel.Tasks = append(sel.Tasks, engine.TaskKey{ID: c.taskID()})
 	seen := map[string]bool{}
 	for _, e := range c.in.GetEvents() {

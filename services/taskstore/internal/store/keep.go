@@ -116,7 +116,7 @@ func (c *keep) Keys() []any { return []any{c.id} }
 
 func (c *keep) Size() int { return len(c.id) }
 
-func (c *keep) selects(sel *engine.Selection) {
+func (c *keep) selects(_ time.Time, sel *engine.Selection) {
 	sel.Tasks = append(sel.Tasks, engine.TaskKey{ID: c.id})
 	if c.epoch != 0 {
 		sel.Leases = append(sel.Leases, c.id)

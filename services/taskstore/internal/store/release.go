@@ -58,7 +58,7 @@ func (c *release) Keys() []any { return []any{c.lease.TaskID} }
 
 func (c *release) Size() int { return len(c.lease.TaskID) }
 
-func (c *release) selects(sel *engine.Selection) {
+func (c *release) selects(_ time.Time, sel *engine.Selection) {
 	sel.Tasks = append(sel.Tasks, engine.TaskKey{ID: c.lease.TaskID})
 }
 

@@ -76,8 +76,8 @@ func (c *reply) Keys() []any { return c.dedupe.keys() }
 
 func (c *reply) Size() int { return len(c.direct.Message) + len(c.direct.Reply) }
 
-func (c *reply) selects(sel *engine.Selection) {
-	c.dedupe.reserve(sel, engine.Dedupe{DirectID: c.direct.ID})
+func (c *reply) selects(now time.Time, sel *engine.Selection) {
+	c.dedupe.reserve(now, sel, engine.Dedupe{DirectID: c.direct.ID})
 }
 
 func (c *reply) decide(now time.Time, rows *engine.Loaded) decision {

@@ -37,7 +37,7 @@ func (c *resume) Keys() []any { return []any{c.key.ID} }
 
 func (c *resume) Size() int { return len(c.grantHash) }
 
-func (c *resume) selects(sel *engine.Selection) { sel.Tasks = append(sel.Tasks, c.key) }
+func (c *resume) selects(_ time.Time, sel *engine.Selection) { sel.Tasks = append(sel.Tasks, c.key) }
 
 func (c *resume) decide(now time.Time, rows *engine.Loaded) decision {
 	t := rows.Tasks[c.key.ID]

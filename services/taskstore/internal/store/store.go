@@ -68,6 +68,9 @@ func New(e engine.Engine, o Options) *Store {
 // Close refuses new writes and waits for those that were taken.
 func (s *Store) Close() { s.writes.Close() }
 
+// Waiting tells how many changes wait for a transaction.
+func (s *Store) Waiting() int { return s.writes.Waiting() }
+
 // Ready fails while the database doesn't serve.
 func (s *Store) Ready(ctx context.Context) error {
 	return s.engine.Ping(ctx) //nolint:wrapcheck // says what is wrong
