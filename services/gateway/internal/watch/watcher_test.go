@@ -21,6 +21,7 @@ import (
 
 type bundle struct {
 	*testing.T
+
 	watcher  *watch.Watcher
 	notifier *notifier
 }
@@ -41,6 +42,7 @@ func play(t *testing.T, test func(*bundle)) {
 
 type joined struct {
 	*watch.Subscription
+
 	err error
 }
 

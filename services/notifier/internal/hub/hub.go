@@ -33,8 +33,8 @@ const fillers = 8
 
 // Log is what the hub reads of the task store.
 type Log interface {
-	ListEvents(ctx context.Context, request *taskstorev1.ListEventsRequest, opts ...grpc.CallOption) (*taskstorev1.ListEventsResponse, error)
-	GetVersions(ctx context.Context, request *taskstorev1.GetVersionsRequest, opts ...grpc.CallOption) (*taskstorev1.GetVersionsResponse, error)
+	ListEvents(ctx context.Context, r *taskstorev1.ListEventsRequest, opts ...grpc.CallOption) (*taskstorev1.ListEventsResponse, error)
+	GetVersions(ctx context.Context, r *taskstorev1.GetVersionsRequest, opts ...grpc.CallOption) (*taskstorev1.GetVersionsResponse, error)
 }
 
 // Feed brings the live events, which its owner hands to Hub.Deliver.

@@ -24,6 +24,7 @@ const hold = 50 * time.Millisecond
 
 type bundle struct {
 	*testing.T
+
 	hub  *hub.Hub
 	log  *log
 	feed *feed
