@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 func TestTheWorkedExample(t *testing.T) {
 	t.Parallel()
-	binary := harness.Build(t, example, ".")
+	binary := harness.Build(t, example, ".", "GOWORK=off")
 	agentsFile := filepath.Join(example, "agents.yaml")
 	file, err := os.ReadFile(agentsFile)
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ type play struct {
 
 func (p *play) firstMonth() {
 	p.t.Helper()
-	in := p.month("2026-01")
+	in := p.month("2026-09")
 	in.Configuration = &a2apb.SendMessageConfiguration{ReturnImmediately: true}
 	sent := p.send(in)
 	require.Equal(p.t, sent.GetId(), p.send(in).GetId(), "sent twice")
@@ -89,7 +89,7 @@ func (p *play) firstMonth() {
 // answer is remembered, and nobody is asked.
 func (p *play) nextMonth() {
 	p.t.Helper()
-	in := p.month("2026-02")
+	in := p.month("2026-10")
 	in.Message.ContextId = p.task.GetContextId()
 	in.Message.ReferenceTaskIds = []string{p.task.GetId()}
 	next := p.send(in)
@@ -99,6 +99,7 @@ func (p *play) nextMonth() {
 	require.Len(p.t, next.GetArtifacts(), 2)
 	require.Len(p.t, next.GetHistory(), 1)
 	require.Equal(p.t, []string{p.task.GetId()}, next.GetHistory()[0].GetReferenceTaskIds())
+	require.Contains(p.t, text(next.GetArtifacts()[1].GetParts()), p.task.GetId(), "the report names the month before")
 	p.same(next, p.send(in))
 	p.same(p.task, p.get(p.task.GetId()))
 }
@@ -162,7 +163,7 @@ func (p *play) month(name string) *a2apb.SendMessageRequest {
 
 func (p *play) file(name string) *a2apb.Part {
 	p.t.Helper()
-	content, err := os.ReadFile(filepath.Join(example, "testdata", name))
+	content, err := os.ReadFile(filepath.Join(example, "data", name))
 	require.NoError(p.t, err)
 	return &a2apb.Part{Content: &a2apb.Part_Raw{Raw: content}, Filename: name, MediaType: "text/csv"}
 }

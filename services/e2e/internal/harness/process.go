@@ -21,12 +21,13 @@ import (
 const patience = 60 * time.Second
 
 // Build compiles a main package, named from the folder, and returns the path of
-// the binary.
-func Build(t testing.TB, folder, main string) string {
+// the binary. A module outside of the workspace needs GOWORK=off.
+func Build(t testing.TB, folder, main string, env ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "binary")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, main) //nolint:gosec // our own packages
 	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return path
