@@ -37,10 +37,12 @@ func (i interceptor) stream(srv any, stream grpc.ServerStream, info *grpc.Stream
 }
 
 func (i interceptor) call(ctx context.Context, method string, next func(context.Context) error) error {
-	ctx, err := i.gate.Admit(ctx, request(ctx))
-	if err == nil {
-		err = guard(ctx, next)
-	}
+	err := guard(func() (err error) {
+		if ctx, err = i.gate.Admit(ctx, request(ctx)); err != nil {
+			return err
+		}
+		return next(ctx)
+	})
 	if err == nil {
 		return nil
 	}
@@ -49,13 +51,13 @@ func (i interceptor) call(ctx context.Context, method string, next func(context.
 }
 
 // guard turns a panic into an error.
-func guard(ctx context.Context, next func(context.Context) error) (err error) {
+func guard(run func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	return next(ctx)
+	return run()
 }
 
 func request(ctx context.Context) admission.Request {

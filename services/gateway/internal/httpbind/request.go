@@ -32,6 +32,9 @@ func CheckContentType(r *http.Request, accepted ...string) error {
 	return nil
 }
 
+// IsMediaType tells whether a Content-Type can be parsed.
+func IsMediaType(header string) bool { return baseType(header) != "" }
+
 // baseType is a media type without parameters; empty for what is none.
 func baseType(header string) string {
 	base, _, err := mime.ParseMediaType(header)

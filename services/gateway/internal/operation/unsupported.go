@@ -48,15 +48,10 @@ func noPush(ctx context.Context, routingID, taskID string) error {
 	return a2aerr.PushNotificationNotSupported()
 }
 
-// GetExtendedAgentCard is refused: no agent has one. A card that declares one
-// all the same gets the other of the two errors (A2A §3.1.11).
+// GetExtendedAgentCard is refused: no card declares an extended one (A2A §3.1.11).
 func (s *Service) GetExtendedAgentCard(ctx context.Context, r *a2apb.GetExtendedAgentCardRequest) (*a2apb.AgentCard, error) {
-	call, err := admission.Route(ctx, r.GetTenant(), "")
-	if err != nil {
+	if _, err := admission.Route(ctx, r.GetTenant(), ""); err != nil {
 		return nil, err
-	}
-	if call.Agent.Card.GetCapabilities().GetExtendedAgentCard() {
-		return nil, a2aerr.ExtendedAgentCardNotConfigured()
 	}
 	return nil, a2aerr.UnsupportedOperation("this agent declares no extended card")
 }

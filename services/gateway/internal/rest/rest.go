@@ -76,8 +76,15 @@ func New(ctx context.Context, cfg Config) (*Handler, error) {
 // ServeHTTP fixes the response's media type and finds the route.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.Clone(r.Context())
-	// grpc-gateway compares Accept as a whole.
+	// grpc-gateway compares Accept as a whole, and writes a line to standard error
+	// for a Content-Type that it can't parse.
 	r.Header.Set("Accept", negotiate(r))
+	switch header := r.Header.Get("Content-Type"); {
+	case header == "":
+		r.Header.Del("Content-Type")
+	case !httpbind.IsMediaType(header):
+		r.Header.Set("Content-Type", "unknown")
+	}
 	h.mux.ServeHTTP(w, r)
 }
 
