@@ -8,6 +8,7 @@ import (
 
 	eventv1 "github.com/errandhq/errand/proto/gen/errand/event/v1"
 	executorv1 "github.com/errandhq/errand/proto/gen/errand/executor/v1"
+	"google.golang.org/protobuf/proto"
 )
 
 var errNotAnswered = errors.New("handler returned without an answer")
@@ -20,7 +21,9 @@ type Direct struct {
 	Memory Memory
 	// Why a message for a skill must become a task; empty if it needn't.
 	TaskReason func(skill string) string
-	Logger     *slog.Logger
+	// Encoded size that no answer may exceed.
+	MaxEventBytes int
+	Logger        *slog.Logger
 }
 
 func (d Direct) request() *Request {
@@ -70,6 +73,9 @@ func (d Direct) answer(ctx context.Context, r *Request, skill string) *executorv
 		return r.fail(ctx, err)
 	case err != nil:
 		r.logger.WarnContext(ctx, "handler failed after it had answered", "error", err)
+	}
+	if size := proto.Size(r.answer); size > d.MaxEventBytes {
+		return r.fail(ctx, fmt.Errorf("%w: an answer of %d bytes, at most %d", ErrTooLarge, size, d.MaxEventBytes))
 	}
 	return r.answer
 }

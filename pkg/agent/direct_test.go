@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/errandhq/errand/pkg/agent"
 	"github.com/errandhq/errand/pkg/agent/agenttest"
+	"github.com/errandhq/errand/pkg/config"
 	executorv1 "github.com/errandhq/errand/proto/gen/errand/executor/v1"
 	"github.com/stretchr/testify/require"
 )
@@ -44,6 +46,14 @@ func TestDirect_SecondReplyIsLoggedAndNotSent(t *testing.T) {
 	}, nil)
 	require.Equal(t, "one", agent.TextOf(c.Ask(agenttest.Text("x")).GetMessage()))
 	require.Contains(t, logs.String(), "answered one message twice")
+}
+
+func TestDirect_AnswerAboveTheLimitIsAFailureThatSaysSo(t *testing.T) {
+	t.Parallel()
+	c, _ := direct(func(_ context.Context, r *agent.Request) error {
+		return r.Reply(agent.Text(strings.Repeat("x", config.DefaultLimits().Event)))
+	}, nil)
+	require.Contains(t, c.Ask(agenttest.Text("x")).GetFailure().GetMessage(), "larger than allowed")
 }
 
 func TestDirect_MayNeedATaskOrReject(t *testing.T) {
@@ -96,8 +106,8 @@ func TestDirect_RuleOfTheSkillMakesATaskWithoutAskingTheHandler(t *testing.T) {
 			Router:   agent.RouterFunc(func(context.Context, *agent.Request) (string, error) { return "book", nil }),
 		},
 		Proto:      &executorv1.DirectRequest{Message: agenttest.Text("x")},
-		TaskReason: func(skill string) string { return skill + " has a side effect" },
-		Logger:     slog.New(slog.DiscardHandler),
+		TaskReason: func(skill string) string { return skill + " has a side effect" }, MaxEventBytes: 1 << 20,
+		Logger: slog.New(slog.DiscardHandler),
 	}
 	needed := d.Answer(t.Context()).GetTaskNeeded()
 	require.Equal(t, "book has a side effect", needed.GetReason())

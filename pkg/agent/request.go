@@ -76,7 +76,7 @@ func (r *Request) settle(answer *executorv1.DirectReply) error {
 func (r *Request) fail(ctx context.Context, cause error) *executorv1.DirectReply {
 	id := uuid.NewString()
 	r.logger.ErrorContext(ctx, "message failed by its handler", "error", cause, "error_id", id)
-	return failure(executorv1.DirectFailure_KIND_AGENT, "The agent failed. Reference: "+id)
+	return failure(executorv1.DirectFailure_KIND_AGENT, safeText(cause)+" Reference: "+id)
 }
 
 func taskNeeded(reason string) *executorv1.DirectReply {

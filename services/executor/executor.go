@@ -109,7 +109,8 @@ func (s *Service) addAgent(cfg Config, a agent.Agent, w worker.Config) error {
 		return nil
 	}
 	responder, err := direct.New(cfg.NATS, direct.Config{
-		Agent: a, Settings: w.Settings, Memory: w.Store, Tracer: cfg.Telemetry.Tracer(), Logger: cfg.Logger,
+		Agent: a, Settings: w.Settings, Memory: w.Store, MaxEventBytes: w.MaxEventBytes,
+		Tracer: cfg.Telemetry.Tracer(), Logger: cfg.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("agent %s: %w", a.Name, err)

@@ -77,7 +77,7 @@ func (c *Cluster) Resume(grant string) (*a2apb.Task, error) {
 func (c *Cluster) Ask(m *a2apb.Message) *executorv1.DirectReply {
 	return agent.Direct{
 		Agent: c.agent, Memory: c.store, Logger: c.logger,
-		TaskReason: func(string) string { return "" },
+		TaskReason: func(string) string { return "" }, MaxEventBytes: config.DefaultLimits().Event,
 		Proto: &executorv1.DirectRequest{
 			Tenant: Tenant, Agent: c.agent.Name, Message: m, Request: &eventv1.RequestInfo{Subject: Subject},
 		},

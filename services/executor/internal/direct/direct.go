@@ -22,8 +22,10 @@ type Config struct {
 	Agent    agent.Agent
 	Settings *config.Agent
 	Memory   agent.Memory
-	Tracer   trace.Tracer
-	Logger   *slog.Logger
+	// Encoded size that no answer may exceed.
+	MaxEventBytes int
+	Tracer        trace.Tracer
+	Logger        *slog.Logger
 }
 
 // New returns a responder that isn't listening yet. It has slots of its own, so
@@ -47,7 +49,8 @@ func (cfg Config) answer(ctx context.Context, req *executorv1.DirectRequest) *ex
 	))
 	defer span.End()
 	reply := agent.Direct{
-		Agent: cfg.Agent, Proto: req, Memory: cfg.Memory, TaskReason: cfg.taskReason, Logger: cfg.Logger,
+		Agent: cfg.Agent, Proto: req, Memory: cfg.Memory, TaskReason: cfg.taskReason,
+		MaxEventBytes: cfg.MaxEventBytes, Logger: cfg.Logger,
 	}.Answer(ctx)
 	span.SetAttributes(attribute.String(telemetry.AttrOutcome, outcome(reply)))
 	return reply
