@@ -33,6 +33,17 @@ const (
 	MetricEventPublished = "errand.events.published"
 	MetricEventPurged    = "errand.events.purged"
 
+	// Metrics of notifiers.
+	MetricWatches      = "errand.watches"
+	MetricWatchEvents  = "errand.watch.events"
+	MetricWatchLogRead = "errand.watch.log_reads"
+	MetricWatchGaps    = "errand.watch.gaps"
+
+	// Metrics of the task store's database; the operation is an attribute.
+	MetricStoreDuration = "errand.store.operation.duration"
+	MetricStoreBatch    = "errand.store.batch.size"
+	AttrOperation       = "errand.operation"
+
 	// Metrics of executors.
 	MetricTurnDuration      = "errand.turn.duration"
 	MetricHandlersAbandoned = "errand.handlers.abandoned"
