@@ -6,6 +6,8 @@ package batch
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -66,7 +68,7 @@ type entry[T Item] struct {
 
 // New returns a batcher that hands items to flush. The context of a flush ends
 // with the options' timeout and not with any caller's; its values are those of
-// the first item's caller.
+// the first item's caller, and [Callers] has the others'.
 func New[T Item](options Options, flush func(ctx context.Context, items []T) error) *Batcher[T] {
 	return &Batcher[T]{options: options, flush: flush, busy: map[any]struct{}{}}
 }
@@ -212,12 +214,30 @@ func (b *Batcher[T]) flushEntries(entries []*entry[T]) {
 	}
 }
 
-func (b *Batcher[T]) flushOnce(entries []*entry[T]) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(entries[0].ctx), b.options.Timeout)
-	defer cancel()
+// flushOnce makes an error of a panic: it belongs to one of the items, and the
+// others must not go down with it.
+func (b *Batcher[T]) flushOnce(entries []*entry[T]) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
 	items := make([]T, len(entries))
+	callers := make([]context.Context, len(entries))
 	for i, e := range entries {
-		items[i] = e.item
+		items[i], callers[i] = e.item, e.ctx
 	}
+	ctx := context.WithValue(context.WithoutCancel(entries[0].ctx), callersKey{}, callers)
+	ctx, cancel := context.WithTimeout(ctx, b.options.Timeout)
+	defer cancel()
 	return b.flush(ctx, items)
+}
+
+type callersKey struct{}
+
+// Callers is the contexts of all calls that share the flush of ctx, one for each
+// item; nil outside a flush.
+func Callers(ctx context.Context) []context.Context {
+	callers, _ := ctx.Value(callersKey{}).([]context.Context)
+	return callers
 }

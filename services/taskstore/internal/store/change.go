@@ -78,7 +78,7 @@ func (s *Store) flush(ctx context.Context, changes []change) error {
 		return &all, number(&all, notices, reservation)
 	})
 	settle(ctx, reservation, notices, err)
-	return err //nolint:wrapcheck // each operation says what was tried
+	return err
 }
 
 func decideAll(changes []change, now time.Time, rows *engine.Loaded) (engine.Changes, []Notice) {

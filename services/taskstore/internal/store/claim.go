@@ -137,7 +137,7 @@ func (s *Store) claimed(ctx context.Context, c *claim, result *taskstorev1.Claim
 	found, err := s.engine.ReadTasks(ctx, c.key.Scope, []string{c.key.ID}, engine.Detail{History: -1, Artifacts: true})
 	switch {
 	case err != nil:
-		return err //nolint:wrapcheck // the engine says what was read
+		return err
 	case len(found) == 0:
 		return refuse(taskstorev1.Refusal_REFUSAL_NOT_FOUND)
 	case task.Terminal(found[0].Task.State):

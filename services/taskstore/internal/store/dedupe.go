@@ -99,7 +99,7 @@ func (s *Store) madeOf(ctx context.Context, scope engine.Scope, record engine.De
 	if record.DirectID != "" {
 		direct, err := s.engine.ReadDirect(ctx, scope.Tenant, record.DirectID)
 		if err != nil {
-			return outcome{}, err //nolint:wrapcheck // the engine says what was read
+			return outcome{}, err
 		}
 		reply := &a2apb.Message{}
 		return outcome{reply: reply}, decode(direct.Reply, reply)

@@ -40,7 +40,7 @@ func (s *Store) listEvents(ctx context.Context, r *taskstorev1.ListEventsRequest
 			return nil, a2aerr.TaskNotFound(r.GetTaskId())
 		}
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the engine says what was read
+			return nil, err
 		}
 		answer.Version = head.Version
 		if err := log.add(rows); err != nil {

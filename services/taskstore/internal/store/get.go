@@ -34,7 +34,7 @@ func (s *Store) getTask(ctx context.Context, r *taskstorev1.GetTaskRequest) (*ta
 func (s *Store) readTask(ctx context.Context, scope engine.Scope, id string, detail engine.Detail) (*a2apb.Task, int64, error) {
 	found, err := s.engine.ReadTasks(ctx, scope, []string{id}, detail)
 	if err != nil {
-		return nil, 0, err //nolint:wrapcheck // the engine says what was read
+		return nil, 0, err
 	}
 	if len(found) == 0 {
 		return nil, 0, a2aerr.TaskNotFound(id)

@@ -31,7 +31,7 @@ func (s *Store) listTasks(ctx context.Context, r *taskstorev1.ListTasksRequest) 
 	}
 	page, err := s.engine.ListTasks(ctx, q)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the engine says what was read
+		return nil, err
 	}
 	answer := &taskstorev1.ListTasksResponse{}
 	if size := int(r.GetPageSize()); len(page) > size {
@@ -52,7 +52,7 @@ func (s *Store) listTasks(ctx context.Context, r *taskstorev1.ListTasksRequest) 
 	}
 	total, err := s.engine.CountTasks(ctx, q, exactTotal)
 	answer.TotalSize = int32(min(total, 1<<31-1)) //nolint:gosec // just cut
-	return answer, err                            //nolint:wrapcheck // the engine says what was counted
+	return answer, err
 }
 
 // listQuery asks for one task more than the page has, to see whether it is the last.

@@ -26,7 +26,7 @@ func (s *Store) RenewLeases(
 	}
 	renewals, err := s.engine.RenewLeases(ctx, r.GetHolder(), refs, cut(s.Now().Add(lease)))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the engine says what was tried
+		return nil, err
 	}
 	answer := &taskstorev1.RenewLeasesResponse{}
 	for i, renewal := range renewals {

@@ -73,7 +73,7 @@ func (s *Store) Waiting() int { return s.writes.Waiting() }
 
 // Ready fails while the database doesn't serve.
 func (s *Store) Ready(ctx context.Context) error {
-	return s.engine.Ping(ctx) //nolint:wrapcheck // says what is wrong
+	return s.engine.Ping(ctx)
 }
 
 // splittable tells whether the changes of a failed transaction may be tried one

@@ -29,7 +29,7 @@ func (s *Store) listTurns(ctx context.Context, r *taskstorev1.ListTurnsRequest) 
 	}
 	turns, err := s.engine.ReadTurns(ctx, key, limit)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the engine says what was read
+		return nil, err
 	}
 	tasks, err := s.tasksOf(ctx, key, turns)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Store) tasksOf(ctx context.Context, key engine.ContextKey, turns []engi
 	scope := engine.Scope{Tenant: key.Tenant, Agent: key.Agent, Owner: key.Owner}
 	found, err := s.engine.ReadTasks(ctx, scope, ids, s.detail(nil))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the engine says what was read
+		return nil, err
 	}
 	tasks := make(map[string]*a2apb.Task, len(found))
 	for _, snapshot := range found {
