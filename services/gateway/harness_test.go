@@ -89,11 +89,20 @@ func withAuthenticator(a auth.Authenticator) option {
 
 func newBench(t *testing.T, options ...option) *bench {
 	t.Helper()
+	return newBenchWith(t, &notices{}, options...)
+}
+
+// newBenchWith has a notifier of the test's own; nil for one that can't be reached.
+func newBenchWith(t *testing.T, notifier *notices, options ...option) *bench {
+	t.Helper()
 	store := newMemory()
 	b := &bench{t: t, store: store, http: &http.Client{Transport: &http.Transport{}}}
 	inner := serveInMemory(t, func(s *grpc.Server) {
 		taskstorev1.RegisterTaskStoreServiceServer(s, store)
-		notifierv1.RegisterNotifierServiceServer(s, &notices{store: store})
+		if notifier != nil {
+			notifier.store = store
+			notifierv1.RegisterNotifierServiceServer(s, notifier)
+		}
 	})
 	cfg := gateway.Config{
 		Logger: testkit.Logger(t), HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0",

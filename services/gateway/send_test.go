@@ -186,6 +186,20 @@ func TestFollowUpsThatCannotBeTaken(t *testing.T) {
 	})
 }
 
+func TestAWaitNeedsNoNotifierToEnd(t *testing.T) {
+	t.Parallel()
+	for name, notifier := range map[string]*notices{"events get lost": {deaf: true}, "out of reach": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBenchWith(t, notifier)
+			b.store.queued = func(id, _ string) {
+				time.AfterFunc(300*time.Millisecond, func() { b.store.emit(id, status(task.Working, ""), status(task.Completed, "")) })
+			}
+			require.Equal(t, task.Completed, overREST{}.call(t.Context(), b, "SendMessage", say("m1", "x")).task(t).GetStatus().GetState())
+		})
+	}
+}
+
 func TestTheWaitEndsWithTheTaskAsItIs(t *testing.T) {
 	t.Parallel()
 	onAllBindings(t, func(t *testing.T, over binding) {

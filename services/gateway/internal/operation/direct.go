@@ -44,6 +44,8 @@ func (s *Service) acceptDirect(ctx context.Context, call *admission.Call, m mess
 }
 
 func (s *Service) find(ctx context.Context, call *admission.Call, m message) (*sent, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
 	found, err := s.cfg.Store.FindMessage(ctx, &taskstorev1.FindMessageRequest{
 		Scope: call.Scope(), MessageId: m.GetMessageId(), Fingerprint: m.fingerprint, HistoryLength: m.historyLength,
 	})
@@ -80,7 +82,7 @@ func (s *Service) storeReply(ctx context.Context, call *admission.Call, m messag
 	if reply.GetContextId() == "" {
 		reply.ContextId = task.NewID()
 	}
-	ctx, cancel := finishing(ctx, acceptTimeout)
+	ctx, cancel := finishing(ctx, storeTimeout)
 	defer cancel()
 	stored, err := s.cfg.Store.StoreReply(ctx, &taskstorev1.StoreReplyRequest{
 		Scope: call.Scope(), Message: m.Message, Reply: reply,

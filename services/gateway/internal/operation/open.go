@@ -125,7 +125,9 @@ func (t *Stream) begin(ctx context.Context) error {
 // that and the live events comes from the event log; a snapshot takes the place
 // of what the log no longer holds, and of a version that the task never had.
 func (t *Stream) resume(ctx context.Context, after int64) error {
-	page, err := t.service.cfg.Store.ListEvents(ctx, &taskstorev1.ListEventsRequest{
+	limited, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	page, err := t.service.cfg.Store.ListEvents(limited, &taskstorev1.ListEventsRequest{
 		Scope: t.call.Scope(), TaskId: t.taskID, After: after,
 	})
 	if err != nil {

@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	// acceptTimeout bounds one write at the task store. It doesn't end with the
-	// sender's connection: what was begun is finished.
-	acceptTimeout = 10 * time.Second
+	// storeTimeout bounds one call to the task store.
+	storeTimeout = 10 * time.Second
 	// watchTimeout bounds how long a watch may take to become live.
 	watchTimeout = 5 * time.Second
 	// retryPause is what a refused sender should wait.
@@ -89,7 +88,8 @@ func (s *Service) bounded(ctx context.Context) (context.Context, context.CancelF
 	}
 }
 
-// finishing returns a context for a write: it outlives the sender's connection.
+// finishing returns a context for a write, which outlives the sender's connection:
+// what was begun is finished.
 func finishing(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
 }

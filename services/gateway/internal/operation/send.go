@@ -124,7 +124,7 @@ type message struct {
 }
 
 func (s *Service) acceptTask(ctx context.Context, call *admission.Call, m message) (*sent, error) {
-	ctx, cancel := finishing(ctx, acceptTimeout)
+	ctx, cancel := finishing(ctx, storeTimeout)
 	defer cancel()
 	accepted, err := s.cfg.Store.AcceptMessage(ctx, &taskstorev1.AcceptMessageRequest{
 		Scope:         call.Scope(),

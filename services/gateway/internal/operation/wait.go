@@ -52,7 +52,9 @@ var errWaitedLongEnough = errors.New("waited as long as a request may")
 
 // reload reads the task again.
 func (s *Service) reload(ctx context.Context, call *admission.Call, a *sent) error {
-	got, err := s.cfg.Store.GetTask(ctx, &taskstorev1.GetTaskRequest{
+	limited, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	got, err := s.cfg.Store.GetTask(limited, &taskstorev1.GetTaskRequest{
 		Scope: call.Scope(), TaskId: a.task.GetId(), HistoryLength: a.historyLength,
 	})
 	if err != nil {
@@ -82,8 +84,10 @@ type waiting struct {
 }
 
 func (w *waiting) untilSettled(ctx context.Context) error {
-	w.subscribe(ctx)
 	for !w.sent.settled() {
+		if w.watch == nil {
+			w.subscribe(ctx)
+		}
 		settled, err := w.listen(ctx)
 		if err != nil {
 			return err
@@ -98,19 +102,20 @@ func (w *waiting) untilSettled(ctx context.Context) error {
 	return nil
 }
 
-// subscribe joins the task's watch. One that had begun already may be further
-// than the task that is known here; a look tells what was missed.
+// subscribe joins the task's watch, if the notifier can be reached. A watch that
+// had begun already may be further than the task that is known here; the next
+// look tells what was missed.
 func (w *waiting) subscribe(ctx context.Context) {
-	limited, cancel := context.WithTimeout(ctx, watchTimeout)
+	limited, cancel := context.WithTimeout(ctx, firstLook)
 	defer cancel()
 	subscription, err := w.service.cfg.Watcher.Watch(limited, w.call.Tenant, w.sent.task.GetId(), w.sent.version)
 	if err != nil {
-		w.service.cfg.Logger.WarnContext(ctx, "waiting without a watch", "task_id", w.sent.task.GetId(), "error", err)
+		w.service.cfg.Logger.DebugContext(ctx, "waiting without a watch", "task_id", w.sent.task.GetId(), "error", err)
 		return
 	}
 	w.watch = subscription
 	if subscription.Position() <= w.sent.version {
-		w.pause = firstLook
+		w.pause = max(w.pause, firstLook)
 	}
 }
 
@@ -154,7 +159,9 @@ func (w *waiting) next(ctx context.Context) (watch.Item, error) {
 // look asks the store whether reading the task is worth it. A store that can't
 // be reached is asked again later: the message has been accepted.
 func (w *waiting) look(ctx context.Context) bool {
-	got, err := w.service.cfg.Store.GetVersions(ctx, &taskstorev1.GetVersionsRequest{
+	limited, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	got, err := w.service.cfg.Store.GetVersions(limited, &taskstorev1.GetVersionsRequest{
 		Tasks: []*taskstorev1.TaskRef{{Tenant: w.call.Tenant, TaskId: w.sent.task.GetId()}},
 	})
 	if err != nil {
