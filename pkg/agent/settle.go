@@ -49,8 +49,8 @@ func (t *Task) MustSettle() {
 	t.run.mustSettle = true
 }
 
-// Retry gives the task back, to be run again after delay by any executor. The
-// run counts as an attempt; after max_attempts the task fails. What was emitted
+// Retry gives the task back, to be run again after delay (a day at most) by any
+// executor. The run counts as an attempt; after max_attempts the task fails. What was emitted
 // is committed before. After it nothing can be written.
 func (t *Task) Retry(ctx context.Context, delay time.Duration) error {
 	return t.locked(func() error {

@@ -2,13 +2,12 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
-	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/errandhq/errand/pkg/agent"
-	eventv1 "github.com/errandhq/errand/proto/gen/errand/event/v1"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -21,65 +20,57 @@ const (
 	// A store that answers heartbeats but not this write, for so many times,
 	// will not take it.
 	maxTries = 10
+	// The longest delay that the store takes.
+	maxDelay = 24 * time.Hour
 )
 
-// commit writes until the store has answered or the lease has ended.
+// errUnavailable is one item that failed at the store, of a call that didn't.
+var errUnavailable = errors.New("the task store could not do it now")
+
+// commit writes until the store has answered or the lease has ended. A write is
+// repeated under its number, so that one which had committed although its answer
+// got lost isn't doubled. The caller holds writing.
 func (l *Lease) commit(w *taskstorev1.TaskWrite) error {
-	result, err := l.m.writes.Do(l.ctx, w)
-	for n := 0; err != nil; n++ {
+	l.sequence++
+	w.Lease, w.Sequence = l.ref, l.sequence
+	for n := 0; ; n++ {
+		result, err := l.m.writes.Do(l.ctx, w)
+		if err == nil && result.GetRefusal() == taskstorev1.Refusal_REFUSAL_UNAVAILABLE {
+			err = errUnavailable
+		}
+		if err == nil {
+			return l.judge(result)
+		}
 		if err := l.next(n, err); err != nil {
 			return err
 		}
-		result, err = l.again(w)
 	}
-	return l.judge(result)
 }
 
-// again repeats a write whose answer got lost. The write may have committed:
-// nobody but the holder of the lease writes artifacts and progress, so the log
-// tells, and repeating it would double chunks.
-func (l *Lease) again(w *taskstorev1.TaskWrite) (*taskstorev1.WriteResult, error) {
-	l.mu.Lock()
-	after := l.version
-	l.mu.Unlock()
-	log, err := l.m.cfg.Store.ListEvents(l.ctx, &taskstorev1.ListEventsRequest{
-		Scope: &taskstorev1.Scope{Tenant: l.tenant, Agent: l.agent}, TaskId: l.ref.GetTaskId(), After: after,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read events of task %s: %w", l.ref.GetTaskId(), err)
-	}
-	for _, e := range log.GetEvents() {
-		if sameKind(e, w.GetEvents()[0]) {
-			return &taskstorev1.WriteResult{Version: log.GetVersion()}, nil
-		}
-	}
-	return l.m.writes.Do(l.ctx, w)
-}
-
-func sameKind(have *eventv1.Event, wrote *taskstorev1.TaskEvent) bool {
-	if u := wrote.GetStatusUpdate(); u != nil {
-		return have.GetStatusUpdate() != nil && state(have.GetStatusUpdate()) == state(u)
-	}
-	return have.GetArtifactUpdate() != nil
-}
-
-func state(u *a2apb.TaskStatusUpdateEvent) a2apb.TaskState { return u.GetStatus().GetState() }
-
-// giveBack releases the task; releasing twice does no harm.
+// giveBack releases the task.
 func (l *Lease) giveBack(delay time.Duration, failed bool) error {
+	delay = min(max(delay, 0), maxDelay)
 	r := &taskstorev1.Release{Lease: l.ref, Failed: failed, Delay: durationpb.New(delay)}
-	result, err := l.m.releases.Do(l.ctx, r)
-	for n := 0; err != nil; n++ {
-		if err := l.next(n, err); err != nil {
-			return err
+	for n := 0; ; n++ {
+		result, err := l.m.releases.Do(l.ctx, r)
+		refusal := result.GetRefusal()
+		if err == nil && refusal == taskstorev1.Refusal_REFUSAL_UNAVAILABLE {
+			err = errUnavailable
 		}
-		result, err = l.m.releases.Do(l.ctx, r)
+		switch {
+		case err != nil:
+			if err := l.next(n, err); err != nil {
+				return err
+			}
+		case refusal == taskstorev1.Refusal_REFUSAL_UNSPECIFIED:
+			return nil
+		case refusal == taskstorev1.Refusal_REFUSAL_LEASE_LOST && n > 0:
+			return nil // most likely given back by the try whose answer got lost
+		default:
+			l.lose(lossOf(refusal))
+			return context.Cause(l.ctx)
+		}
 	}
-	if refusal := result.GetRefusal(); refusal != taskstorev1.Refusal_REFUSAL_UNSPECIFIED {
-		l.lose(lossOf(refusal))
-		return context.Cause(l.ctx)
-	}
-	return nil
 }
 
 // next waits before the next try after the n-th failed with err. It fails when
@@ -89,7 +80,7 @@ func (l *Lease) next(n int, err error) error {
 		return context.Cause(l.ctx)
 	}
 	l.m.cfg.Logger.WarnContext(l.ctx, "a write failed at the task store", "error", err,
-		"task_id", l.ref.GetTaskId(), "tenant", l.tenant, "agent", l.agent, "try", n+1)
+		"task_id", l.ref.GetTaskId(), "tenant", l.tenant, "try", n+1)
 	switch code := status.Code(err); {
 	case code == codes.ResourceExhausted:
 		return l.refuse(agent.ErrTooLarge)

@@ -19,15 +19,15 @@ type Lease struct {
 	m        *Manager
 	ref      *taskstorev1.LeaseRef
 	tenant   string
-	agent    string
 	duration time.Duration
 	appended chan struct{}
 
 	ctx    context.Context //nolint:containedctx // the lease's life, not a call's
 	cancel context.CancelCauseFunc
 
-	// Held by who writes: writes of one task follow one another.
-	writing chan struct{}
+	// Held by who writes: writes of one task follow one another and are numbered.
+	writing  chan struct{}
+	sequence int64
 
 	mu sync.Mutex
 	// Until when the lease is trusted, and what ends it then.
@@ -41,19 +41,16 @@ type Lease struct {
 	pending     []*taskstorev1.TaskEvent
 	pendingSize int
 	flushTimer  *time.Timer
-	// The task's version after the last write.
-	version int64
 	// Why the store doesn't take what was emitted.
 	refused error
 }
 
-func newLease(ctx context.Context, m *Manager, claim *taskstorev1.Claim, agentName string, duration time.Duration) *Lease {
+func newLease(ctx context.Context, m *Manager, claim *taskstorev1.Claim, duration time.Duration) *Lease {
 	l := &Lease{
-		m: m, tenant: claim.GetTenant(), agent: agentName, duration: duration,
+		m: m, tenant: claim.GetTenant(), duration: duration,
 		ref:      &taskstorev1.LeaseRef{TaskId: claim.GetTask().GetId(), LeaseEpoch: claim.GetLeaseEpoch()},
 		appended: make(chan struct{}, 1),
 		writing:  make(chan struct{}, 1),
-		version:  claim.GetVersion(),
 	}
 	for _, message := range claim.GetMessages() {
 		l.told = message.GetVersion()

@@ -103,8 +103,8 @@ func (m *Manager) Ready() error { return m.loop.Ready() }
 
 // Hold takes up a claim that was asked for at begun and holds for duration
 // without a heartbeat. The caller ends it with Close.
-func (m *Manager) Hold(ctx context.Context, claim *taskstorev1.Claim, agentName string, begun time.Time, duration time.Duration) *Lease {
-	l := newLease(ctx, m, claim, agentName, duration)
+func (m *Manager) Hold(ctx context.Context, claim *taskstorev1.Claim, begun time.Time, duration time.Duration) *Lease {
+	l := newLease(ctx, m, claim, duration)
 	m.mu.Lock()
 	m.leases[l.key()] = l
 	m.mu.Unlock()

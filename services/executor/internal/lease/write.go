@@ -86,7 +86,7 @@ func (l *Lease) Settle(_ context.Context, s agent.Settlement) error {
 		return err
 	}
 	err := l.commit(&taskstorev1.TaskWrite{
-		Lease: l.ref, Events: append(slices.Clone(pending), s.Event), HandledVersion: s.HandledVersion, Grant: s.Grant,
+		Events: append(slices.Clone(pending), s.Event), HandledVersion: s.HandledVersion, Grant: s.Grant,
 	})
 	switch {
 	case err == nil:
@@ -122,7 +122,7 @@ func (l *Lease) writePending(events []*taskstorev1.TaskEvent) error {
 	if len(events) == 0 {
 		return l.refusal()
 	}
-	return l.commit(&taskstorev1.TaskWrite{Lease: l.ref, Events: events})
+	return l.commit(&taskstorev1.TaskWrite{Events: events})
 }
 
 // take empties what is pending; the caller writes it.
@@ -176,9 +176,6 @@ func (l *Lease) refuse(err error) error {
 func (l *Lease) judge(result *taskstorev1.WriteResult) error {
 	switch refusal := result.GetRefusal(); refusal {
 	case taskstorev1.Refusal_REFUSAL_UNSPECIFIED:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.version = result.GetVersion()
 		return nil
 	case taskstorev1.Refusal_REFUSAL_NEWER_MESSAGE:
 		return agent.ErrNewerMessage

@@ -29,8 +29,6 @@ func (c conn) Invoke(ctx context.Context, method string, args, reply any, _ ...g
 		answer, err = c.s.ReleaseTasks(ctx, q)
 	case *taskstorev1.WriteEventsRequest:
 		answer, err = c.s.WriteEvents(ctx, q)
-	case *taskstorev1.ListEventsRequest:
-		answer, err = c.s.ListEvents(ctx, q)
 	case *taskstorev1.ListUserMessagesRequest:
 		answer, err = c.s.ListUserMessages(ctx, q)
 	case *taskstorev1.GetInfoRequest:

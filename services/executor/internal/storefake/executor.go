@@ -64,6 +64,7 @@ func (s *Store) claim(ref *taskstorev1.TaskRef, lease time.Duration) *taskstorev
 		}
 		r.queued, r.leased, r.expires = false, true, time.Now().Add(lease)
 		r.epoch++
+		r.sequence = 0
 		r.attempt++
 		if r.turn.IsZero() {
 			r.turn = time.Now()
@@ -152,6 +153,9 @@ func (s *Store) WriteEvents(_ context.Context, q *taskstorev1.WriteEventsRequest
 const Limit = 4 << 20
 
 func (s *Store) write(w *taskstorev1.TaskWrite) taskstorev1.Refusal {
+	if r := s.tasks[w.GetLease().GetTaskId()]; r != nil && r.epoch == w.GetLease().GetLeaseEpoch() && r.sequence >= w.GetSequence() {
+		return ok
+	}
 	r, refusal := s.held(w.GetLease())
 	if refusal != ok {
 		return refusal
@@ -165,6 +169,7 @@ func (s *Store) write(w *taskstorev1.TaskWrite) taskstorev1.Refusal {
 			return taskstorev1.Refusal_REFUSAL_TOO_LARGE
 		}
 	}
+	r.sequence = w.GetSequence()
 	for _, e := range w.GetEvents() {
 		r.apply(proto.CloneOf(e))
 	}

@@ -7,23 +7,6 @@ import (
 	"google.golang.org/grpc"
 )
 
-// ListEvents reads a task's events above a version.
-func (s *Store) ListEvents(
-	_ context.Context, q *taskstorev1.ListEventsRequest, _ ...grpc.CallOption,
-) (*taskstorev1.ListEventsResponse, error) {
-	answer := &taskstorev1.ListEventsResponse{}
-	err := s.call("ListEvents", 1, func() {
-		r := s.tasks[q.GetTaskId()]
-		answer.Version = r.version
-		for _, e := range r.events {
-			if e.GetVersion() > q.GetAfter() {
-				answer.Events = append(answer.Events, e)
-			}
-		}
-	})
-	return answer, err
-}
-
 // ListUserMessages reads a task's messages above a version.
 func (s *Store) ListUserMessages(
 	_ context.Context, q *taskstorev1.ListUserMessagesRequest, _ ...grpc.CallOption,

@@ -43,10 +43,10 @@ type Store struct {
 type record struct {
 	task     *a2apb.Task
 	messages []*eventv1.UserMessage
-	events   []*eventv1.Event
 	version  int64
 	handled  int64
 	epoch    int64
+	sequence int64
 	attempt  int32
 	turn     time.Time
 	queued   bool
@@ -183,7 +183,6 @@ func (r *record) say(text string) {
 	u := &eventv1.UserMessage{Message: m, Request: &eventv1.RequestInfo{Subject: "anonymous"}, Version: r.version}
 	r.messages = append(r.messages, u)
 	r.task.History = append(r.task.History, m)
-	r.events = append(r.events, &eventv1.Event{Version: r.version, Kind: &eventv1.Event_UserMessage{UserMessage: u}})
 }
 
 func (r *record) status(s task.State) {
@@ -194,18 +193,14 @@ func (r *record) status(s task.State) {
 
 func (r *record) apply(e *taskstorev1.TaskEvent) {
 	r.version++
-	event := &eventv1.Event{TaskId: r.task.GetId(), Version: r.version}
 	var err error
 	switch kind := e.GetKind().(type) {
 	case *taskstorev1.TaskEvent_StatusUpdate:
 		err = task.ApplyStatus(r.task, kind.StatusUpdate)
-		event.Kind = &eventv1.Event_StatusUpdate{StatusUpdate: kind.StatusUpdate}
 	case *taskstorev1.TaskEvent_ArtifactUpdate:
 		err = task.ApplyArtifact(r.task, kind.ArtifactUpdate)
-		event.Kind = &eventv1.Event_ArtifactUpdate{ArtifactUpdate: kind.ArtifactUpdate}
 	}
 	if err != nil {
 		panic(err)
 	}
-	r.events = append(r.events, event)
 }

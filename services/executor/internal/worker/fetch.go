@@ -60,8 +60,8 @@ func (w *Worker) claim(ctx context.Context, deliveries []queue.Delivery, failure
 		return err
 	}
 	for _, d := range deliveries {
-		w.settle(ctx, d, d.Ack())
-		claim := results[d.Item.GetTaskId()].GetClaim()
+		claim, err := taken(d, results[d.Item.GetTaskId()])
+		w.settle(ctx, d, err)
 		if claim == nil {
 			w.slots.free(1)
 			continue
@@ -73,6 +73,15 @@ func (w *Worker) claim(ctx context.Context, deliveries []queue.Delivery, failure
 		})
 	}
 	return nil
+}
+
+// taken acknowledges a delivery whose claim has been decided, and gives back one
+// for which the store had no time. It returns the claim, if it was granted.
+func taken(d queue.Delivery, r *taskstorev1.ClaimResult) (*taskstorev1.Claim, error) {
+	if r.GetRefusal() == taskstorev1.Refusal_REFUSAL_UNAVAILABLE {
+		return nil, d.Retry(delay(1))
+	}
+	return r.GetClaim(), d.Ack()
 }
 
 // ask claims each task once, however often it was delivered. A stop doesn't cut

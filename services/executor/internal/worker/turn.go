@@ -21,7 +21,7 @@ func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time) {
 	ctx, span := w.cfg.Tracer.Start(ctx, telemetry.SpanHandle, trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithLinks(links...), trace.WithAttributes(w.attributes(claim)...))
 	defer span.End()
-	held := w.cfg.Leases.Hold(ctx, claim, w.cfg.Agent.Name, begun, w.cfg.Settings.Lease.Value())
+	held := w.cfg.Leases.Hold(ctx, claim, begun, w.cfg.Settings.Lease.Value())
 	defer held.Close()
 
 	ctx, stop := context.WithCancelCause(held.Context())
