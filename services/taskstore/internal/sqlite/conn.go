@@ -36,21 +36,21 @@ func (c *conn) close() {
 // transact runs f between begin and COMMIT. Whatever fails, nothing is changed.
 func (c *conn) transact(ctx context.Context, begin string, f func(*conn) error) (err error) {
 	c.db.SetInterrupt(ctx)
-	defer c.db.SetInterrupt(context.Background())
-	if _, err := c.exec(begin); err != nil {
-		return fmt.Errorf("begin: %w", err)
-	}
 	defer func() {
+		c.db.SetInterrupt(context.Background())
 		if errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil {
 			err = fmt.Errorf("interrupted: %w", context.Cause(ctx))
 		}
 		// A panic of f must not leave the connection in a transaction either.
 		if !c.db.GetAutocommit() {
-			c.db.SetInterrupt(context.Background())
-			_, rollbackErr := c.exec("ROLLBACK")
-			err = errors.Join(err, rollbackErr)
+			if _, rollbackErr := c.exec("ROLLBACK"); rollbackErr != nil {
+				err = errors.Join(err, fmt.Errorf("roll back: %w", rollbackErr))
+			}
 		}
 	}()
+	if _, err := c.exec(begin); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
 	if err := f(c); err != nil {
 		return err
 	}

@@ -14,19 +14,13 @@ const probes = 200
 
 // ListTasks implements engine.Reader.
 func (e *Engine) ListTasks(ctx context.Context, q engine.ListQuery) ([]*engine.Snapshot, error) {
-	where, args := filter(q)
-	if q.BeforeID != "" {
-		where += ` AND status_time <= ? AND (status_time < ? OR id > ?)`
-		args = append(args, q.BeforeTime, q.BeforeTime, q.BeforeID)
-	}
+	sql, args := listStatement(q)
 	var page []*engine.Snapshot
 	err := e.read(ctx, func(c *conn) error {
-		err := c.query(`SELECT `+taskColumns+` FROM tasks INDEXED BY `+index(q)+where+`
-ORDER BY status_time DESC, id
-LIMIT ?`, func(r *row) error {
+		err := c.query(sql, func(r *row) error {
 			page = append(page, &engine.Snapshot{Task: scanTask(r)})
 			return nil
-		}, append(args, q.Limit)...)
+		}, args...)
 		if err != nil {
 			return err
 		}
@@ -41,6 +35,17 @@ LIMIT ?`, func(r *row) error {
 		return nil, fmt.Errorf("list tasks: %w", err)
 	}
 	return page, nil
+}
+
+func listStatement(q engine.ListQuery) (sql string, args []any) {
+	where, args := filter(q)
+	if q.BeforeID != "" {
+		where += ` AND status_time <= ? AND (status_time < ? OR id > ?)`
+		args = append(args, q.BeforeTime, q.BeforeTime, q.BeforeID)
+	}
+	return `SELECT ` + taskColumns + ` FROM tasks INDEXED BY ` + index(q) + where + `
+ORDER BY status_time DESC, id
+LIMIT ?`, append(args, q.Limit)
 }
 
 // CountTasks implements engine.Reader.
