@@ -44,6 +44,11 @@ const (
 	MetricStoreBatch    = "errand.store.batch.size"
 	AttrOperation       = "errand.operation"
 
+	// Metrics of the outbox and of background work.
+	MetricOutboxBacklog = "errand.outbox.backlog"
+	MetricOutboxAge     = "errand.outbox.age"
+	MetricReaped        = "errand.tasks.reaped" // by AttrOutcome: why, and what became of them
+
 	// Metrics of executors.
 	MetricTurnDuration      = "errand.turn.duration"
 	MetricHandlersAbandoned = "errand.handlers.abandoned"

@@ -129,6 +129,9 @@ func newFeed() *feed {
 }
 
 func (f *feed) Subscribe(_, taskID string) (hub.Subscription, error) {
+	if taskID == "a.b" {
+		return nil, hub.ErrNoTask
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.subscribed[taskID]++
@@ -159,11 +162,10 @@ type subscription struct {
 	taskID string
 }
 
-func (s *subscription) Unsubscribe() error {
+func (s *subscription) Close() {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
 	s.feed.subscribed[s.taskID]--
-	return nil
 }
 
 // pass lets time pass on the test's fake clock.

@@ -79,6 +79,7 @@ func (h *Hub) readLog(ctx context.Context, t *topic) error {
 	if !ok {
 		return nil
 	}
+	h.metrics.logReads.Add(ctx, 1)
 	response, err := h.cfg.Log.ListEvents(ctx, &taskstorev1.ListEventsRequest{
 		Scope:  &taskstorev1.Scope{Tenant: t.tenant},
 		TaskId: t.taskID,

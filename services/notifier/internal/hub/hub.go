@@ -17,13 +17,19 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/grpc"
 
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+
+	"github.com/errandhq/errand/pkg/lifecycle"
 )
 
 // ErrStopped says that the hub has stopped; a gateway may try another notifier.
 var ErrStopped = errors.New("the notifier is stopping")
+
+// ErrNoTask is for a Feed to refuse a name with.
+var ErrNoTask = errors.New("no task has such a name")
 
 // hold is how long a hole may wait for a late event before the log is read.
 const hold = 50 * time.Millisecond
@@ -39,7 +45,8 @@ type Log interface {
 
 // Feed brings the live events, which its owner hands to Hub.Deliver.
 type Feed interface {
-	// Subscribe starts the live events of one task.
+	// Subscribe starts the live events of one task. It fails with ErrNoTask for
+	// names that no task can have.
 	Subscribe(tenant, taskID string) (Subscription, error)
 	// Flush returns once the subscriptions made before are in force.
 	Flush(context.Context) error
@@ -48,24 +55,26 @@ type Feed interface {
 }
 
 // Subscription is one task's live events.
-type Subscription interface {
-	Unsubscribe() error
-}
+type Subscription interface{ Close() }
 
 // Config is what a Hub needs.
 type Config struct {
 	Log    Log
 	Feed   Feed
 	Logger *slog.Logger
+	Meter  metric.Meter
 	// Compare is how often all watched tasks are compared with the store.
 	Compare time.Duration
 	// StreamBuffer bounds the events that wait for one stream, in bytes.
 	StreamBuffer int
 }
 
-// Hub is all watches of one notifier.
+// Hub is all watches of one notifier. It is a lifecycle.Service.
 type Hub struct {
-	cfg Config
+	*lifecycle.Loop
+
+	cfg     Config
+	metrics *metrics
 
 	// Guards everything below, the topics, watches and streams included. It is
 	// held for map and slice work alone, never during I/O.
@@ -81,45 +90,55 @@ type Hub struct {
 	// Topics whose log is to be read.
 	fills    []*topic
 	fillWake signal
-
-	cancel context.CancelFunc
-	loops  sync.WaitGroup
 }
 
 // New returns a hub that does nothing before Start.
-func New(cfg Config) *Hub {
-	return &Hub{
+func New(cfg Config) (*Hub, error) {
+	h := &Hub{
 		cfg:      cfg,
 		topics:   map[key]*topic{},
 		streams:  map[*Stream]struct{}{},
 		joinWake: newSignal(),
 		fillWake: newSignal(),
 	}
+	h.Loop = lifecycle.NewLoop(h.run)
+	var err error
+	h.metrics, err = newMetrics(cfg.Meter, h.count)
+	return h, err
 }
 
-// Start begins the loops; they end with Stop.
-func (h *Hub) Start() {
-	var ctx context.Context
-	ctx, h.cancel = context.WithCancel(context.Background())
-	h.loops.Go(func() { h.joinLoop(ctx) })
-	h.loops.Go(func() { h.compareLoop(ctx) })
-	for range fillers {
-		h.loops.Go(func() { h.fillLoop(ctx) })
+// count returns how many watches there are.
+func (h *Hub) count() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	watches := 0
+	for s := range h.streams {
+		watches += len(s.watches)
 	}
+	return int64(watches)
 }
 
-// Stop ends all streams with ErrStopped, then the loops, and waits for these.
-func (h *Hub) Stop() {
+// run runs the loops until the context ends.
+func (h *Hub) run(ctx context.Context) error {
+	var loops sync.WaitGroup
+	loops.Go(func() { h.joinLoop(ctx) })
+	loops.Go(func() { h.compareLoop(ctx) })
+	for range fillers {
+		loops.Go(func() { h.fillLoop(ctx) })
+	}
+	loops.Wait()
+	return context.Cause(ctx)
+}
+
+// Stop ends all streams with ErrStopped, then the loops.
+func (h *Hub) Stop(ctx context.Context) error {
 	h.mu.Lock()
 	h.stopped = true
 	for s := range h.streams {
 		s.wake.set()
 	}
 	h.mu.Unlock()
-	if h.cancel != nil {
-		h.cancel()
-	}
-	h.loops.Wait()
+	return h.Loop.Stop(ctx)
 }
 
 // signal wakes one waiter; setting it again before that changes nothing.

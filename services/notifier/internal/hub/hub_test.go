@@ -15,6 +15,7 @@ import (
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 
+	"github.com/errandhq/errand/pkg/telemetry"
 	eventv1 "github.com/errandhq/errand/proto/gen/errand/event/v1"
 	notifierv1 "github.com/errandhq/errand/proto/gen/errand/notifier/v1"
 	"github.com/errandhq/errand/services/notifier/internal/hub"
@@ -42,13 +43,15 @@ func play(t *testing.T, test func(*bundle)) {
 func setup(t *testing.T, buffer int) *bundle {
 	t.Helper()
 	b := &bundle{T: t, log: newLog(), feed: newFeed()}
-	b.hub = hub.New(hub.Config{
-		Log: b.log, Feed: b.feed, Logger: slog.New(slog.DiscardHandler),
+	var err error
+	b.hub, err = hub.New(hub.Config{
+		Log: b.log, Feed: b.feed, Logger: slog.New(slog.DiscardHandler), Meter: telemetry.Disabled().Meter(),
 		Compare: 4 * time.Second, StreamBuffer: buffer,
 	})
+	require.NoError(t, err)
 	b.feed.hub = b.hub
-	b.hub.Start()
-	t.Cleanup(b.hub.Stop)
+	require.NoError(t, b.hub.Start(t.Context()))
+	t.Cleanup(func() { require.NoError(t, b.hub.Stop(context.Background())) })
 	return b
 }
 
@@ -139,6 +142,25 @@ func TestUnknownTaskIsNotFound(t *testing.T) {
 		s := b.watch("nope", -1)
 		require.Equal(b, []string{"not found"}, b.next(s))
 		require.Zero(b, b.feed.count("nope"))
+	})
+}
+
+func TestNameThatNoTaskCanHaveIsNotFoundAndHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("a.b", -1)
+		require.NoError(b, s.Watch(2, tenant, "t", -1))
+		require.ElementsMatch(b, []string{"not found", "watching 1"}, b.next(s))
+	})
+}
+
+func TestClosedStreamBeginsNoWatch(t *testing.T) {
+	t.Parallel()
+	play(t, func(b *bundle) {
+		s := b.watch("t", -1)
+		s.Close()
+		require.ErrorIs(b, s.Watch(2, tenant, "t", -1), hub.ErrStopped)
 	})
 }
 
@@ -385,7 +407,7 @@ func TestStopEndsStreams(t *testing.T) {
 			failed <- err
 		}()
 		synctest.Wait()
-		b.hub.Stop()
+		require.NoError(b, b.hub.Stop(context.Background()))
 		require.ErrorIs(b, <-failed, hub.ErrStopped)
 		require.Zero(b, b.feed.count("t"))
 	})

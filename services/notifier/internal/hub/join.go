@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -17,7 +18,7 @@ func (h *Hub) joinLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		joins, drops := h.takeChanges()
 		for _, sub := range drops {
-			h.unsubscribe(sub)
+			sub.Close()
 		}
 		switch err := h.join(ctx, joins); {
 		case err != nil && ctx.Err() == nil:
@@ -59,10 +60,14 @@ func (h *Hub) join(ctx context.Context, joins []*watch) error {
 	}
 	keys := make([]key, 0, len(joins))
 	for _, w := range joins {
-		if err := h.subscribe(w.topic); err != nil {
+		switch err := h.subscribe(w.topic); {
+		case errors.Is(err, ErrNoTask):
+			// Not asked for, so not found.
+		case err != nil:
 			return err
+		default:
+			keys = append(keys, w.topic.key)
 		}
-		keys = append(keys, w.topic.key)
 	}
 	h.flush(ctx)
 	versions, err := h.versions(ctx, keys)
@@ -118,12 +123,6 @@ func (h *Hub) flush(ctx context.Context) {
 	}
 }
 
-func (h *Hub) unsubscribe(sub Subscription) {
-	if err := sub.Unsubscribe(); err != nil {
-		h.cfg.Logger.Debug("unsubscribe from a task's events", "error", err)
-	}
-}
-
 func (h *Hub) unsubscribeAll() {
 	h.mu.Lock()
 	subs := h.drops
@@ -135,6 +134,6 @@ func (h *Hub) unsubscribeAll() {
 	}
 	h.mu.Unlock()
 	for _, sub := range subs {
-		h.unsubscribe(sub)
+		sub.Close()
 	}
 }

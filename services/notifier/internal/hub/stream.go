@@ -29,6 +29,7 @@ type Stream struct {
 	// Encoded size of the events that wait, in bytes.
 	buffered int
 	wake     signal
+	closed   bool
 }
 
 // Open begins a stream without watches. It lasts until Close.
@@ -45,6 +46,9 @@ func (h *Hub) Open() *Stream {
 func (s *Stream) Watch(id uint64, tenant, taskID string, after int64) error {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
+	if s.closed {
+		return ErrStopped
+	}
 	if _, ok := s.watches[id]; ok {
 		return fmt.Errorf("watch id %d is in use", id)
 	}
@@ -63,10 +67,11 @@ func (s *Stream) Unwatch(id uint64) {
 	}
 }
 
-// Close ends all watches of the stream.
+// Close ends all watches of the stream, and begins no more.
 func (s *Stream) Close() {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
+	s.closed = true
 	for _, w := range s.watches {
 		s.hub.remove(w)
 	}
@@ -104,6 +109,7 @@ func (s *Stream) take() ([]*notifierv1.WatchResponse, error) {
 	if len(s.queue) == 0 {
 		s.queue = nil
 	}
+	s.hub.metrics.events.Add(context.Background(), int64(b.events))
 	return b.responses, nil
 }
 
@@ -173,6 +179,7 @@ func (s *Stream) account(bytes int) {
 // batch is what Next returns.
 type batch struct {
 	responses []*notifierv1.WatchResponse
+	events    int
 	size      int
 }
 
@@ -181,5 +188,6 @@ func (b *batch) add(id uint64, event *eventv1.Event) {
 		WatchId: id,
 		Kind:    &notifierv1.WatchResponse_Event{Event: event},
 	})
+	b.events++
 	b.size += proto.Size(event)
 }

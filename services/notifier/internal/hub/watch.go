@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"context"
+
 	eventv1 "github.com/errandhq/errand/proto/gen/errand/event/v1"
 	notifierv1 "github.com/errandhq/errand/proto/gen/errand/notifier/v1"
 	"github.com/errandhq/errand/services/notifier/internal/sequence"
@@ -66,6 +68,7 @@ func (w *watch) join(version int64) {
 // gap goes on at a version since the log no longer holds the ones before it.
 func (w *watch) gap(version int64) {
 	w.change(func() { w.seq.Skip(version) })
+	w.stream.hub.metrics.gaps.Add(context.Background(), 1)
 	w.notify(&notifierv1.WatchResponse{Kind: &notifierv1.WatchResponse_Gap{
 		Gap: &notifierv1.Gap{Position: version},
 	}})
