@@ -200,11 +200,12 @@ func TestPoisonIsRemovedAndTheRestGoesOn(t *testing.T) {
 	requireEmpty(t, nc)
 }
 
-func TestADeletedConsumerIsMadeAnew(t *testing.T) {
+func TestADeletedConsumerIsMadeAnewAtOnce(t *testing.T) {
 	t.Parallel()
 	nc := testkit.NATS(t)
 	p := newPublisher(t, nc)
-	c := newConsumer(t, nc)
+	// The listing would help too, later.
+	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) { cfg.ListInterval = time.Hour })
 	publish(t, p, work("default", 1))
 	all(t, c, 1)
 	requireEmpty(t, nc)

@@ -57,19 +57,27 @@ func (d Delivery) Term(reason string) error {
 
 // decode reads a work message that was fetched for (agent, tenant).
 func decode(msg jetstream.Msg, agent, tenant string) (Delivery, error) {
-	item := &executorv1.WorkItem{}
-	if err := proto.Unmarshal(msg.Data(), item); err != nil {
-		return Delivery{}, fmt.Errorf("not a work item: %w", err)
-	}
-	if item.GetTaskId() == "" {
-		return Delivery{}, errors.New("names no task")
-	}
-	if item.GetAgent() != agent || item.GetTenant() != tenant {
-		return Delivery{}, errors.New("belongs to another agent or tenant")
+	item, err := readItem(msg.Data(), agent, tenant)
+	if err != nil {
+		return Delivery{}, err
 	}
 	d := Delivery{Item: item, msg: msg}
 	if meta, err := msg.Metadata(); err == nil {
 		d.Redelivered = meta.NumDelivered > 1
 	}
 	return d, nil
+}
+
+func readItem(data []byte, agent, tenant string) (*executorv1.WorkItem, error) {
+	item := &executorv1.WorkItem{}
+	if err := proto.Unmarshal(data, item); err != nil {
+		return nil, fmt.Errorf("not a work item: %w", err)
+	}
+	if item.GetTaskId() == "" {
+		return nil, errors.New("names no task")
+	}
+	if item.GetAgent() != agent || item.GetTenant() != tenant {
+		return nil, errors.New("belongs to another agent or tenant")
+	}
+	return item, nil
 }
