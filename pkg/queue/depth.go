@@ -24,7 +24,7 @@ func Depths(ctx context.Context, nc *nats.Conn, agent string) (map[string]uint64
 
 // Depth is Depths for one tenant.
 func Depth(ctx context.Context, nc *nats.Conn, agent, tenant string) (uint64, error) {
-	subject, err := subject(workPrefix, agent, tenant)
+	subject, err := workSubject(agent, tenant)
 	if err != nil {
 		return 0, err
 	}

@@ -21,7 +21,7 @@ var ErrEmpty = errors.New("the queue is empty")
 // holds, delivered but unacknowledged ones among them, or ErrEmpty. It costs the
 // same for a long queue and a short one.
 func Head(ctx context.Context, nc *nats.Conn, agent, tenant string) (*executorv1.WorkItem, error) {
-	subject, err := subject(workPrefix, agent, tenant)
+	subject, err := workSubject(agent, tenant)
 	if err != nil {
 		return nil, err
 	}

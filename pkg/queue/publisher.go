@@ -104,7 +104,7 @@ func wakeSequence(msg *nats.Msg) uint64 {
 
 func encode(ctx context.Context, item Item) (*nats.Msg, error) {
 	work := item.Work
-	subject, err := subject(workPrefix, work.GetAgent(), work.GetTenant())
+	subject, err := workSubject(work.GetAgent(), work.GetTenant())
 	if err != nil {
 		return nil, err
 	}

@@ -78,15 +78,15 @@ func EnsureStream(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	return natsconn.EnsureStream(ctx, js, spec)
 }
 
-// subject names the place of (agent, tenant) below a prefix. Names without '_'
+// workSubject names the place of (agent, tenant) in the stream. Names without '_'
 // keep the durable consumers' names unambiguous, see consumerName.
-func subject(prefix, agent, tenant string) (string, error) {
+func workSubject(agent, tenant string) (string, error) {
 	for _, name := range []string{agent, tenant} {
 		if !validName(name) {
 			return "", fmt.Errorf("%.*q: %w", maxName, name, ErrBadName)
 		}
 	}
-	return prefix + "." + agent + "." + tenant, nil
+	return workPrefix + "." + agent + "." + tenant, nil
 }
 
 func validName(name string) bool {

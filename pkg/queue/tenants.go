@@ -120,7 +120,7 @@ func (t *tenants) fetchFrom(ctx context.Context, name string, tenant *tenant, co
 func (t *tenants) makeConsumer(ctx context.Context, name string) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, ensureTimeout)
 	defer cancel()
-	filter, err := subject(workPrefix, t.cfg.Agent, name)
+	filter, err := workSubject(t.cfg.Agent, name)
 	if err != nil {
 		return nil, err
 	}
