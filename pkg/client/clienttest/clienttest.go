@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -28,48 +29,65 @@ type Agent struct {
 	// URL is the base under which the card is.
 	URL string
 
+	http    *httptest.Server
+	grpc    *grpc.Server
+	serving sync.WaitGroup
 	release chan struct{}
 }
 
 // Start runs an agent until the test ends.
 func Start(t testing.TB) *Agent {
 	t.Helper()
-	agent := &Agent{release: make(chan struct{})}
+	agent, err := New()
+	require.NoError(t, err)
+	t.Cleanup(agent.Close)
+	return agent
+}
+
+// New runs an agent until Close.
+func New() (*Agent, error) {
+	agent := &Agent{release: make(chan struct{}), grpc: grpc.NewServer()}
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // nothing to cancel: it listens at once
+	if err != nil {
+		return nil, fmt.Errorf("listen for gRPC: %w", err)
+	}
 	store := taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{
 		Authenticator: func(context.Context) (string, error) { return "anonymous", nil },
 	})
 	handler := a2asrv.NewHandler(agent, a2asrv.WithTaskStore(store))
-
-	grpcServer := grpc.NewServer()
-	a2agrpc.NewHandler(handler).RegisterWith(grpcServer)
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // nothing to cancel: it listens at once
-	require.NoError(t, err)
-	served := make(chan error, 1)
-	go func() { served <- grpcServer.Serve(listener) }()
+	a2agrpc.NewHandler(handler).RegisterWith(agent.grpc)
+	// It returns an error only if the listener breaks, which calls then show.
+	agent.serving.Go(func() { _ = agent.grpc.Serve(listener) })
 
 	mux := http.NewServeMux()
-	server := httptest.NewServer(mux)
-	t.Cleanup(func() {
-		server.CloseClientConnections()
-		server.Close()
-		grpcServer.Stop()
-		require.NoError(t, <-served)
-	})
-	agent.URL = server.URL
+	agent.http = httptest.NewServer(mux)
+	agent.URL = agent.http.URL
 	mux.Handle("/rpc", a2asrv.NewJSONRPCHandler(handler))
 	mux.Handle("/rest/", http.StripPrefix("/rest", a2asrv.NewRESTHandler(handler)))
-	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&a2a.AgentCard{
+	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(card(agent.URL, listener.Addr().String())))
+	return agent, nil
+}
+
+// Close ends the agent and whatever is connected to it.
+func (a *Agent) Close() {
+	a.http.CloseClientConnections()
+	a.http.Close()
+	a.grpc.Stop()
+	a.serving.Wait()
+}
+
+func card(httpURL, grpcAddress string) *a2a.AgentCard {
+	return &a2a.AgentCard{
 		Name: "foreign", Description: "An agent of the official SDK", Version: "1",
 		Capabilities: a2a.AgentCapabilities{Streaming: true},
 		SupportedInterfaces: []*a2a.AgentInterface{
-			a2a.NewAgentInterface(server.URL+"/rpc", a2a.TransportProtocolJSONRPC),
-			a2a.NewAgentInterface(server.URL+"/rest", a2a.TransportProtocolHTTPJSON),
-			a2a.NewAgentInterface(listener.Addr().String(), a2a.TransportProtocolGRPC),
+			a2a.NewAgentInterface(httpURL+"/rpc", a2a.TransportProtocolJSONRPC),
+			a2a.NewAgentInterface(httpURL+"/rest", a2a.TransportProtocolHTTPJSON),
+			a2a.NewAgentInterface(grpcAddress, a2a.TransportProtocolGRPC),
 		},
 		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
 		Skills: []a2a.AgentSkill{{ID: "echo", Name: "Echo", Description: "Says it again", Tags: []string{"echo"}}},
-	}))
-	return agent
+	}
 }
 
 // Release lets one task that waits complete.

@@ -32,15 +32,15 @@ func working(version int64) *eventv1.Event {
 	return update(version, a2apb.TaskState_TASK_STATE_WORKING)
 }
 
-// notifier is a NotifierServiceClient whose other end is the test.
-type notifier struct {
+// fakeNotifier is a NotifierServiceClient whose other end is the test.
+type fakeNotifier struct {
 	mu      sync.Mutex
 	down    bool
 	dials   int
 	streams []*stream
 }
 
-func (n *notifier) Watch(ctx context.Context, _ ...grpc.CallOption) (grpc.BidiStreamingClient[notifierv1.WatchRequest, notifierv1.WatchResponse], error) {
+func (n *fakeNotifier) Watch(ctx context.Context, _ ...grpc.CallOption) (grpc.BidiStreamingClient[notifierv1.WatchRequest, notifierv1.WatchResponse], error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.dials++
@@ -52,14 +52,14 @@ func (n *notifier) Watch(ctx context.Context, _ ...grpc.CallOption) (grpc.BidiSt
 	return s, nil
 }
 
-func (n *notifier) setDown(down bool) {
+func (n *fakeNotifier) setDown(down bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.down = down
 }
 
 // current returns the stream that was opened last.
-func (n *notifier) current() *stream {
+func (n *fakeNotifier) current() *stream {
 	synctest.Wait()
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -23,13 +23,13 @@ type bundle struct {
 	*testing.T
 
 	watcher  *watch.Watcher
-	notifier *notifier
+	notifier *fakeNotifier
 }
 
 func play(t *testing.T, test func(*bundle)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bundle{T: t, notifier: &notifier{}}
+		b := &bundle{T: t, notifier: &fakeNotifier{}}
 		b.watcher = watch.New(watch.Config{
 			Client: b.notifier, Logger: slog.New(slog.DiscardHandler), Buffer: 8,
 		})
