@@ -48,23 +48,30 @@ ORDER BY status_time DESC, id
 LIMIT ?`, append(args, q.Limit)
 }
 
-// CountTasks implements engine.Reader.
+// CountTasks implements engine.Reader. Whether there are more than may be counted
+// is asked first, since passing over rows costs half of counting them.
 func (e *Engine) CountTasks(ctx context.Context, q engine.ListQuery, atMost int) (int, error) {
 	where, args := filter(q)
+	from := ` FROM tasks INDEXED BY ` + index(q) + where
 	var count int
 	err := e.read(ctx, func(c *conn) error {
-		err := c.query(`
-SELECT count(*)
-FROM (SELECT 1 FROM tasks INDEXED BY `+index(q)+where+` LIMIT ?)`, func(r *row) error {
-			count = int(r.int())
+		more := false
+		err := c.query(`SELECT 1`+from+` LIMIT 1 OFFSET ?`, func(*row) error {
+			more = true
 			return nil
-		}, append(args, atMost+1)...)
-		if err != nil || count <= atMost {
+		}, append(args, atMost)...)
+		if err != nil {
 			return err
 		}
-		estimate, err := c.estimate(where, args)
-		count = max(atMost+1, estimate)
-		return err
+		if more {
+			estimate, err := c.estimate(where, args)
+			count = max(atMost+1, estimate)
+			return err
+		}
+		return c.query(`SELECT count(*)`+from, func(r *row) error {
+			count = int(r.int())
+			return nil
+		}, args...)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("count tasks: %w", err)

@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // open makes a database in a file of its own.
-func open(t *testing.T) (e *sqlite.Engine, path string) {
+func open(t testing.TB) (e *sqlite.Engine, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "errand's store?.db")
 	require.NoError(t, sqlite.Migrate(t.Context(), path))
