@@ -9,11 +9,15 @@ import (
 	"github.com/errandhq/errand/pkg/config"
 )
 
-func TestTheAgentsFileIsValid(t *testing.T) {
+// The executor of the image runs the agents that come with Errand, so a cluster
+// works as deployed only if the file names them and their skills.
+func TestTheAgentsFileIsThatOfErrandDev(t *testing.T) {
 	t.Parallel()
-	agents, err := config.Load("../../../deploy/kubernetes/agents.yaml")
+	deployed, err := config.Load("../../../deploy/kubernetes/agents.yaml")
 	require.NoError(t, err)
-	require.NotNil(t, agents.Default())
+	dev, err := config.Load("../../agents/scripted/agents.yaml")
+	require.NoError(t, err)
+	require.Equal(t, dev.Version, deployed.Version)
 }
 
 func TestTheNATSServerHasJetStream(t *testing.T) {
