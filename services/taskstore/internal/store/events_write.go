@@ -15,6 +15,9 @@ import (
 func (s *Store) WriteEvents(
 	ctx context.Context, r *taskstorev1.WriteEventsRequest,
 ) (*taskstorev1.WriteEventsResponse, error) {
+	if err := s.checkID("holder", r.GetHolder()); err != nil {
+		return nil, err
+	}
 	if err := checkItems("writes", len(r.GetWrites())); err != nil {
 		return nil, err
 	}
@@ -56,7 +59,7 @@ func (c *eventWrite) selects(_ time.Time, sel *engine.Selection) {
 	seen := map[string]bool{}
 	for _, e := range c.in.GetEvents() {
 		id := e.GetArtifactUpdate().GetArtifact().GetArtifactId()
-		if id != "" && !seen[id] {
+		if !seen[id] && validArtifactID(id, c.store.Agents.Limits.ID) {
 			seen[id] = true
 			sel.Artifacts = append(sel.Artifacts, engine.ArtifactKey{TaskID: c.taskID(), ArtifactID: id})
 		}

@@ -20,7 +20,13 @@ func (s *Store) FindMessage(
 func (s *Store) findMessage(
 	ctx context.Context, r *taskstorev1.FindMessageRequest,
 ) (*taskstorev1.FindMessageResponse, error) {
-	if err := errors.Join(s.checkScope(r.GetScope()), s.checkHistoryLength(r.HistoryLength)); err != nil {
+	if err := s.checkScope(r.GetScope()); err != nil {
+		return nil, err
+	}
+	if err := s.checkID("messageId", r.GetMessageId()); err != nil {
+		return nil, err
+	}
+	if err := s.checkHistoryLength(r.HistoryLength); err != nil {
 		return nil, err
 	}
 	scope, err := s.scope(r.GetScope())

@@ -64,6 +64,11 @@ func (s *Store) listQuery(r *taskstorev1.ListTasksRequest) (engine.ListQuery, er
 	if err := s.checkID("scope.agent", scope.Agent); err != nil {
 		return engine.ListQuery{}, err
 	}
+	if r.GetContextId() != "" {
+		if err := s.checkID("contextId", r.GetContextId()); err != nil {
+			return engine.ListQuery{}, err
+		}
+	}
 	if n := r.GetPageSize(); n < 1 || n > maxPage {
 		return engine.ListQuery{}, a2aerr.Invalid("pageSize", "1 to "+strconv.Itoa(maxPage))
 	}

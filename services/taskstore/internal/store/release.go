@@ -17,6 +17,9 @@ const maxDelay = 24 * time.Hour
 func (s *Store) ReleaseTasks(
 	ctx context.Context, r *taskstorev1.ReleaseTasksRequest,
 ) (*taskstorev1.ReleaseTasksResponse, error) {
+	if err := s.checkID("holder", r.GetHolder()); err != nil {
+		return nil, err
+	}
 	if err := checkItems("releases", len(r.GetReleases())); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,9 @@ import (
 func (s *Store) RenewLeases(
 	ctx context.Context, r *taskstorev1.RenewLeasesRequest,
 ) (*taskstorev1.RenewLeasesResponse, error) {
+	if err := s.checkID("holder", r.GetHolder()); err != nil {
+		return nil, err
+	}
 	if err := checkItems("leases", len(r.GetLeases())); err != nil {
 		return nil, err
 	}

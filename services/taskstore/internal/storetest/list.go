@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
@@ -171,6 +172,12 @@ var listCases = map[string]func(*fixture){
 		require.NoError(f, err, "another page size is the same list")
 		require.Len(f, answer.GetTasks(), 1)
 		require.EqualValues(f, 3, answer.GetTotalSize())
+	},
+	"a context id that no task can have is refused": func(f *fixture) {
+		for _, id := range []string{"a\x00b", strings.Repeat("x", 257)} {
+			_, err := f.list(func(r *taskstorev1.ListTasksRequest) { r.ContextId = id })
+			f.refused(err, a2aerr.ReasonInvalidParams)
+		}
 	},
 	"page sizes are 1 to 100": func(f *fixture) {
 		for _, n := range []int32{0, -1, 101} {
