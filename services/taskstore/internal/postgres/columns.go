@@ -9,10 +9,10 @@ import (
 
 func dedupeKeyColumns(keys []engine.DedupeKey) args {
 	return args{
-		"tenants":     column(keys, func(k engine.DedupeKey) string { return k.Tenant }),
-		"subjects":    column(keys, func(k engine.DedupeKey) string { return k.Subject }),
-		"agents":      column(keys, func(k engine.DedupeKey) string { return k.Agent }),
-		"message_ids": column(keys, func(k engine.DedupeKey) string { return k.MessageID }),
+		"tenants":     column(keys, func(k engine.DedupeKey) pgtype.Text { return key(k.Tenant) }),
+		"subjects":    column(keys, func(k engine.DedupeKey) pgtype.Text { return key(k.Subject) }),
+		"agents":      column(keys, func(k engine.DedupeKey) pgtype.Text { return key(k.Agent) }),
+		"message_ids": column(keys, func(k engine.DedupeKey) pgtype.Text { return key(k.MessageID) }),
 	}
 }
 
@@ -37,7 +37,7 @@ func dedupeColumns(records []engine.Dedupe) args {
 func artifactKeyColumns(keys []engine.ArtifactKey) args {
 	return args{
 		"task_ids":     column(keys, func(k engine.ArtifactKey) pgtype.UUID { return taskID(k.TaskID) }),
-		"artifact_ids": column(keys, func(k engine.ArtifactKey) string { return k.ArtifactID }),
+		"artifact_ids": column(keys, func(k engine.ArtifactKey) pgtype.Text { return key(k.ArtifactID) }),
 	}
 }
 
@@ -90,10 +90,10 @@ func leaseColumns(leases []engine.Lease) args {
 
 func contextKeyColumns(keys []engine.ContextKey) args {
 	return args{
-		"tenants":     column(keys, func(k engine.ContextKey) string { return k.Tenant }),
-		"owners":      column(keys, func(k engine.ContextKey) string { return k.Owner }),
-		"agents":      column(keys, func(k engine.ContextKey) string { return k.Agent }),
-		"context_ids": column(keys, func(k engine.ContextKey) string { return k.ContextID }),
+		"tenants":     column(keys, func(k engine.ContextKey) pgtype.Text { return key(k.Tenant) }),
+		"owners":      column(keys, func(k engine.ContextKey) pgtype.Text { return key(k.Owner) }),
+		"agents":      column(keys, func(k engine.ContextKey) pgtype.Text { return key(k.Agent) }),
+		"context_ids": column(keys, func(k engine.ContextKey) pgtype.Text { return key(k.ContextID) }),
 	}
 }
 

@@ -87,7 +87,7 @@ func (e *Engine) OldestQueued(ctx context.Context, q engine.Queue, before time.T
 }
 
 func queueArgs(q engine.Queue, before time.Time, limit int) args {
-	return withLimit(args{"agent": q.Agent, "tenant": q.Tenant, "before": stamp(before)}, limit)
+	return withLimit(args{"agent": key(q.Agent), "tenant": key(q.Tenant), "before": stamp(before)}, limit)
 }
 
 // ParkedTasks reads an agent's interrupted tasks with an old status.

@@ -53,9 +53,9 @@ func queueTasks(batch *pgx.Batch, keys []engine.TaskKey, loaded *engine.Loaded) 
 	}
 	queue(batch, sqlLockTasks, args{
 		"ids":     column(keys, func(k engine.TaskKey) pgtype.UUID { return taskID(k.ID) }),
-		"tenants": column(keys, func(k engine.TaskKey) string { return k.Scope.Tenant }),
-		"agents":  column(keys, func(k engine.TaskKey) string { return k.Scope.Agent }),
-		"owners":  column(keys, func(k engine.TaskKey) string { return k.Scope.Owner }),
+		"tenants": column(keys, func(k engine.TaskKey) pgtype.Text { return key(k.Scope.Tenant) }),
+		"agents":  column(keys, func(k engine.TaskKey) pgtype.Text { return key(k.Scope.Agent) }),
+		"owners":  column(keys, func(k engine.TaskKey) pgtype.Text { return key(k.Scope.Owner) }),
 	}, func(rows []*taskRow) {
 		for _, r := range rows {
 			loaded.Tasks[r.ID] = r.task()

@@ -131,15 +131,15 @@ func (f filters) selection() string {
 
 // filter gives the clauses and arguments of a query.
 func filter(q *engine.ListQuery) (filters, args) {
-	f, a := filters{}, args{"tenant": q.Scope.Tenant}
+	f, a := filters{}, args{"tenant": key(q.Scope.Tenant)}
 	use := func(used *bool, condition bool, name string, value any) {
 		if condition {
 			*used, a[name] = true, value
 		}
 	}
-	use(&f.agent, q.Scope.Agent != "", "agent", q.Scope.Agent)
-	use(&f.owner, q.Scope.Owner != "", "owner", q.Scope.Owner)
-	use(&f.context, q.ContextID != "", "context_id", q.ContextID)
+	use(&f.agent, q.Scope.Agent != "", "agent", key(q.Scope.Agent))
+	use(&f.owner, q.Scope.Owner != "", "owner", key(q.Scope.Owner))
+	use(&f.context, q.ContextID != "", "context_id", key(q.ContextID))
 	use(&f.state, q.State != a2apb.TaskState_TASK_STATE_UNSPECIFIED, "state", int16(q.State))
 	use(&f.since, !q.StatusSince.IsZero(), "since", stamp(q.StatusSince))
 	use(&f.after, !q.BeforeTime.IsZero(), "before_time", stamp(q.BeforeTime))

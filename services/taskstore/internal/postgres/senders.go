@@ -22,12 +22,12 @@ func readOne[Row any](ctx context.Context, e *Engine, what string, s *statement,
 }
 
 // ReadDedupe reads what an accepted message became.
-func (e *Engine) ReadDedupe(ctx context.Context, key engine.DedupeKey) (engine.Dedupe, error) {
+func (e *Engine) ReadDedupe(ctx context.Context, k engine.DedupeKey) (engine.Dedupe, error) {
 	row, err := readOne[dedupeRow](ctx, e, "read dedupe record", sqlReadDedupe, args{
-		"tenant":     key.Tenant,
-		"subject":    key.Subject,
-		"agent":      key.Agent,
-		"message_id": key.MessageID,
+		"tenant":     key(k.Tenant),
+		"subject":    key(k.Subject),
+		"agent":      key(k.Agent),
+		"message_id": key(k.MessageID),
 	})
 	if err != nil {
 		return engine.Dedupe{}, err
@@ -37,7 +37,7 @@ func (e *Engine) ReadDedupe(ctx context.Context, key engine.DedupeKey) (engine.D
 
 // ReadDirect reads a direct exchange.
 func (e *Engine) ReadDirect(ctx context.Context, tenant, id string) (engine.Direct, error) {
-	row, err := readOne[directRow](ctx, e, "read direct message", sqlReadDirect, args{"tenant": tenant, "id": id})
+	row, err := readOne[directRow](ctx, e, "read direct message", sqlReadDirect, args{"tenant": key(tenant), "id": key(id)})
 	if err != nil {
 		return engine.Direct{}, err
 	}
@@ -45,22 +45,22 @@ func (e *Engine) ReadDirect(ctx context.Context, tenant, id string) (engine.Dire
 }
 
 // ReadContext reads a context.
-func (e *Engine) ReadContext(ctx context.Context, key engine.ContextKey) (*engine.Context, error) {
-	row, err := readOne[contextRow](ctx, e, "read context", sqlReadContext, contextArgs(key))
+func (e *Engine) ReadContext(ctx context.Context, k engine.ContextKey) (*engine.Context, error) {
+	row, err := readOne[contextRow](ctx, e, "read context", sqlReadContext, contextArgs(k))
 	if err != nil {
 		return nil, err
 	}
 	return row.context(), nil
 }
 
-func contextArgs(key engine.ContextKey) args {
-	return args{"tenant": key.Tenant, "owner": key.Owner, "agent": key.Agent, "context_id": key.ContextID}
+func contextArgs(k engine.ContextKey) args {
+	return args{"tenant": key(k.Tenant), "owner": key(k.Owner), "agent": key(k.Agent), "context_id": key(k.ContextID)}
 }
 
 // ReadTurns reads a context's newest turns, newest first.
-func (e *Engine) ReadTurns(ctx context.Context, key engine.ContextKey, limit int) ([]engine.Turn, error) {
+func (e *Engine) ReadTurns(ctx context.Context, k engine.ContextKey, limit int) ([]engine.Turn, error) {
 	var turns []engine.Turn
-	a := withLimit(contextArgs(key), limit)
+	a := withLimit(contextArgs(k), limit)
 	err := e.snapshot(ctx, "read turns", func(batch *pgx.Batch) {
 		turns = nil
 		queue(batch, sqlReadContextTasks, a, func(rows []*turnRow) {

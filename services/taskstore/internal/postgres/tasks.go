@@ -17,9 +17,9 @@ func (e *Engine) ReadTasks(ctx context.Context, scope engine.Scope, ids []string
 	err := e.snapshot(ctx, "read tasks", func(batch *pgx.Batch) {
 		pageByID.queue(batch, args{
 			"ids":    column(ids, taskID),
-			"tenant": scope.Tenant,
-			"agent":  scope.Agent,
-			"owner":  scope.Owner,
+			"tenant": key(scope.Tenant),
+			"agent":  key(scope.Agent),
+			"owner":  key(scope.Owner),
 		}, detail, &found)
 	})
 	if err != nil {
@@ -88,7 +88,7 @@ func (e *Engine) ReadHeads(ctx context.Context, refs []engine.TaskRef) ([]engine
 	var heads []engine.Head
 	err := e.snapshot(ctx, "read heads", func(batch *pgx.Batch) {
 		queue(batch, sqlReadHeads, args{
-			"tenants": column(refs, func(r engine.TaskRef) string { return r.Tenant }),
+			"tenants": column(refs, func(r engine.TaskRef) pgtype.Text { return key(r.Tenant) }),
 			"ids":     column(refs, func(r engine.TaskRef) pgtype.UUID { return taskID(r.ID) }),
 		}, func(rows []*headRow) { heads = column(rows, (*headRow).head) })
 	})
@@ -104,9 +104,9 @@ func (e *Engine) ReadEvents(
 	err := e.snapshot(ctx, "read events", func(batch *pgx.Batch) {
 		queueOne(batch, sqlReadHead, args{
 			"id":     taskID(id),
-			"tenant": scope.Tenant,
-			"agent":  scope.Agent,
-			"owner":  scope.Owner,
+			"tenant": key(scope.Tenant),
+			"agent":  key(scope.Agent),
+			"owner":  key(scope.Owner),
 		}, func(r *headRow) { head = r })
 		queue(batch, sqlReadEvents, args{
 			"id":    taskID(id),
@@ -129,7 +129,7 @@ func (e *Engine) ReadUserMessages(ctx context.Context, ref engine.TaskRef, after
 	err := e.snapshot(ctx, "read user messages", func(batch *pgx.Batch) {
 		queue(batch, sqlReadUserMessages, args{
 			"id":     taskID(ref.ID),
-			"tenant": ref.Tenant,
+			"tenant": key(ref.Tenant),
 			"after":  after,
 		}, func(rows []*messageRow) { messages = column(rows, (*messageRow).message) })
 	})

@@ -210,6 +210,34 @@ func TestAnIdThatIsNoCanonicalUUIDMatchesNothing(t *testing.T) {
 	}
 }
 
+func TestTextThatPostgresCannotHoldMatchesNothing(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	for _, text := range []string{"a\x00b", "a\xff"} {
+		contextKey := engine.ContextKey{Tenant: tenant, Owner: owner, Agent: agent, ContextID: text}
+		sel := engine.Selection{
+			Tasks:     []engine.TaskKey{{Scope: engine.Scope{Tenant: text}, ID: taskID(1)}},
+			Artifacts: []engine.ArtifactKey{{TaskID: taskID(1), ArtifactID: text}},
+			Contexts:  []engine.ContextKey{contextKey},
+		}
+		require.NoError(t, d.Update(t.Context(), sel, func(l *engine.Loaded) (*engine.Changes, error) {
+			require.Empty(t, l.Artifacts)
+			return nil, nil
+		}))
+		_, err := d.ReadDedupe(t.Context(), engine.DedupeKey{Tenant: tenant, Subject: owner, Agent: agent, MessageID: text})
+		require.ErrorIs(t, err, engine.ErrNotFound)
+		_, err = d.ReadDirect(t.Context(), tenant, text)
+		require.ErrorIs(t, err, engine.ErrNotFound)
+		_, err = d.ReadContext(t.Context(), contextKey)
+		require.ErrorIs(t, err, engine.ErrNotFound)
+		page, err := d.ListTasks(t.Context(), engine.ListQuery{
+			Scope: engine.Scope{Tenant: tenant, Agent: text, Owner: text}, ContextID: text, Limit: 1,
+		})
+		require.NoError(t, err)
+		require.Empty(t, page)
+	}
+}
+
 func TestACanceledCallerStopsAnUpdateBeforeItsCommitOnly(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -24,6 +26,12 @@ func taskID(id string) pgtype.UUID {
 		return pgtype.UUID{}
 	}
 	return pgtype.UUID{Bytes: parsed, Valid: true}
+}
+
+// key encodes a name or an id that a client chose. Text in Postgres holds neither
+// U+0000 nor broken UTF-8; what has one becomes NULL, like a task id that is none.
+func key(s string) pgtype.Text {
+	return pgtype.Text{String: s, Valid: !strings.ContainsRune(s, 0) && utf8.ValidString(s)}
 }
 
 // stamp encodes a time, cut to milliseconds; the zero time becomes NULL.
