@@ -34,16 +34,14 @@ func (s *Store) ExpireLeases(ctx context.Context, leases []engine.LeaseRef) []Re
 }
 
 // Enqueue tells executors again of queued tasks: delayed ones that are due, and
-// those whose work message is gone.
+// those whose work message is gone. They are queued from now on, as their new
+// messages are: rows and messages of a queue stay in one order.
 func (s *Store) Enqueue(ctx context.Context, ids []string) []Result[Kept] {
 	return s.keep(ctx, "enqueue task", keepAll(ids, func(d *draft, _ *keep, _ engine.Lease) Kept {
 		if d.row.Phase != engine.PhaseQueued || d.row.DueAt.After(d.now) {
 			return Left
 		}
-		if !d.row.DueAt.IsZero() {
-			d.row.QueuedAt, d.row.DueAt = d.now, time.Time{}
-		}
-		d.enqueue()
+		d.queue()
 		return Requeued
 	}))
 }
