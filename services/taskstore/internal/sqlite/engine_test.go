@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -70,6 +71,20 @@ func TestWhatWasCommittedIsThereAfterAReopen(t *testing.T) {
 	found, err := again.ReadTasks(t.Context(), engine.Scope{Tenant: "t"}, []string{task.ID}, engine.Detail{})
 	require.NoError(t, err)
 	require.Equal(t, task, found[0].Task)
+}
+
+func TestAClosedEngineServesNoMore(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x.db")
+	require.NoError(t, sqlite.Migrate(t.Context(), path))
+	e, err := sqlite.Open(t.Context(), path)
+	require.NoError(t, err)
+	e.Close()
+	require.ErrorIs(t, e.Ping(t.Context()), engine.ErrUnavailable)
+	require.NoError(t, os.Remove(path), "nothing lies beside the file")
+	left, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
 
 func TestAPanicLeavesNoTransactionBehind(t *testing.T) {

@@ -16,6 +16,7 @@ const readers = 4
 type Engine struct {
 	writer chan *conn
 	reader chan *conn
+	closed chan struct{}
 	// Of the newest migration that this program knows.
 	schema int64
 }
@@ -30,7 +31,7 @@ func Open(ctx context.Context, path string) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{writer: make(chan *conn, 1), reader: make(chan *conn, readers), schema: schema}
+	e := &Engine{writer: make(chan *conn, 1), reader: make(chan *conn, readers), closed: make(chan struct{}), schema: schema}
 	if err := e.fill(ctx, path); err != nil {
 		e.closeIdle()
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -72,9 +73,10 @@ func (e *Engine) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for what runs and closes the file. The writer is last, so that it
-// leaves the file without a log beside it.
+// Close waits for what runs and closes the file; what comes later fails. The
+// writer is last, so that it leaves the file without a log beside it.
 func (e *Engine) Close() {
+	close(e.closed)
 	for range cap(e.reader) {
 		(<-e.reader).close()
 	}
@@ -97,16 +99,18 @@ func (e *Engine) closeIdle() {
 
 // write runs f in the one transaction that may write.
 func (e *Engine) write(ctx context.Context, f func(*conn) error) error {
-	return use(ctx, e.writer, "BEGIN IMMEDIATE", f)
+	return e.use(ctx, e.writer, "BEGIN IMMEDIATE", f)
 }
 
 // read runs f at one snapshot.
 func (e *Engine) read(ctx context.Context, f func(*conn) error) error {
-	return use(ctx, e.reader, "BEGIN", f)
+	return e.use(ctx, e.reader, "BEGIN", f)
 }
 
-func use(ctx context.Context, pool chan *conn, begin string, f func(*conn) error) error {
+func (e *Engine) use(ctx context.Context, pool chan *conn, begin string, f func(*conn) error) error {
 	select {
+	case <-e.closed:
+		return fmt.Errorf("%w: closed", engine.ErrUnavailable)
 	case c := <-pool:
 		defer func() { pool <- c }()
 		return c.transact(ctx, begin, f)

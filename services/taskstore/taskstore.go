@@ -1,0 +1,170 @@
+// Package taskstore is the only owner of the database: tasks, their history,
+// artifacts and events, contexts, leases and dedupe keys. It serves them over
+// gRPC, publishes what was committed, and does the work that no request asks for.
+package taskstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/errandhq/errand/pkg/config"
+	"github.com/errandhq/errand/pkg/events"
+	"github.com/errandhq/errand/pkg/lifecycle"
+	"github.com/errandhq/errand/pkg/queue"
+	"github.com/errandhq/errand/pkg/task"
+	"github.com/errandhq/errand/pkg/telemetry"
+	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+	"github.com/errandhq/errand/services/taskstore/internal/engine"
+	"github.com/errandhq/errand/services/taskstore/internal/observe"
+	"github.com/errandhq/errand/services/taskstore/internal/publish"
+	"github.com/errandhq/errand/services/taskstore/internal/rpcserver"
+	"github.com/errandhq/errand/services/taskstore/internal/store"
+	"github.com/nats-io/nats.go"
+	"google.golang.org/grpc"
+)
+
+const (
+	// How long a context is kept after its last accepted message.
+	contextTTL = 30 * 24 * time.Hour
+	// An HMAC key shorter than this isn't one.
+	minCursorKey = 16
+	// A database that takes longer to answer isn't ready.
+	readyTimeout = 2 * time.Second
+)
+
+// Config is what a task store needs. All fields are required.
+type Config struct {
+	Logger    *slog.Logger
+	Telemetry *telemetry.Telemetry
+	// postgres://… or sqlite:PATH, of a database that Migrate has seen.
+	DatabaseURL string
+	// The caller's to close, after Stop.
+	NATS   *nats.Conn
+	Agents *config.Agents
+	// Signs page tokens, 16 bytes or more; the same for all stores of a cluster.
+	CursorKey []byte
+}
+
+// Service is a running task store. It is a lifecycle.Ending.
+type Service struct {
+	*lifecycle.Group
+	cfg    Config
+	engine engine.Engine
+	store  *store.Store
+}
+
+// New opens the database and builds the service. What it opened is closed by
+// Stop, or at once when New fails.
+func New(ctx context.Context, cfg Config) (*Service, error) {
+	s := &Service{Group: lifecycle.NewGroup(cfg.Logger), cfg: cfg}
+	if err := s.build(ctx); err != nil {
+		return nil, errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
+	}
+	return s, nil
+}
+
+// Register puts the store on a gRPC server, which must stop before the service.
+func (s *Service) Register(r grpc.ServiceRegistrar) {
+	taskstorev1.RegisterTaskStoreServiceServer(r, rpcserver.New(s.store))
+}
+
+// Ready fails while the database doesn't answer or has another schema, and while
+// a part of the service doesn't work.
+func (s *Service) Ready() error {
+	if err := s.Group.Ready(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
+	defer cancel()
+	return s.store.Ready(ctx)
+}
+
+// RetrySafe names the methods that a client may send again without knowing
+// whether they were served.
+func RetrySafe() []string {
+	safe := []string{
+		// Accepted once by the message's dedupe key; without one, by the new task's id.
+		"AcceptMessage", "StoreReply", "CancelTask", "RenewLeases",
+		"FindMessage", "GetTask", "ListTasks", "ListEvents", "GetVersions", "ListUserMessages", "GetContext", "ListTurns", "GetInfo",
+	}
+	for i, method := range safe {
+		safe[i] = taskstorev1.TaskStoreService_ServiceDesc.ServiceName + "/" + method
+	}
+	return safe
+}
+
+// build adds the parts in the order in which they start. They stop in reverse:
+// background work first, then the store, whose last commits are published before
+// the database closes.
+func (s *Service) build(ctx context.Context) error {
+	if len(s.cfg.CursorKey) < minCursorKey {
+		return fmt.Errorf("the key of page tokens has %d bytes: want %d or more", len(s.cfg.CursorKey), minCursorKey)
+	}
+	e, parallel, err := open(ctx, s.cfg.DatabaseURL, s.cfg.Telemetry)
+	if err != nil {
+		return err
+	}
+	s.engine = e
+	s.AddCloser("database", func(context.Context) error { e.Close(); return nil })
+	work, published, err := s.addStreams()
+	if err != nil {
+		return err
+	}
+	name := "taskstore-" + task.NewID()
+	publisher := publish.New(publish.Options{
+		Name: name, Outbox: e, NATS: s.cfg.NATS, Events: published, Work: work, Now: time.Now, Logger: s.cfg.Logger,
+	})
+	s.Add("publisher", publisher)
+	if err := s.addStore(publisher, parallel); err != nil {
+		return err
+	}
+	return s.addKeepers(name, published)
+}
+
+// addStreams builds what speaks to JetStream.
+func (s *Service) addStreams() (*queue.Publisher, *events.Publisher, error) {
+	meter := s.cfg.Telemetry.Meter()
+	purger, err := events.NewPurger(s.cfg.NATS, events.PurgerConfig{Logger: s.cfg.Logger, Meter: meter})
+	if err != nil {
+		return nil, nil, fmt.Errorf("build purger of events: %w", err)
+	}
+	s.Add("purger of events", purger)
+	published, err := events.NewPublisher(s.cfg.NATS, events.PublisherConfig{Purger: purger, Meter: meter})
+	if err != nil {
+		return nil, nil, fmt.Errorf("build publisher of events: %w", err)
+	}
+	work, err := queue.NewPublisher(s.cfg.NATS, queue.PublisherConfig{Meter: meter})
+	if err != nil {
+		return nil, nil, fmt.Errorf("build publisher of work: %w", err)
+	}
+	return work, published, nil
+}
+
+func (s *Service) addStore(publisher *publish.Publisher, parallel int) error {
+	observed, err := observe.New(s.engine, s.cfg.Telemetry.Tracer(), s.cfg.Telemetry.Meter())
+	if err != nil {
+		return fmt.Errorf("observe the database: %w", err)
+	}
+	s.store = store.New(observed, store.Options{
+		Publisher: publisher, Agents: s.cfg.Agents, CursorKey: s.cfg.CursorKey,
+		Now: time.Now, NewID: task.NewID, ContextTTL: contextTTL, Parallel: parallel,
+	})
+	s.AddCloser("store", func(context.Context) error { s.store.Close(); return nil })
+	return nil
+}
+
+// addKeepers adds the work that one task store of a cluster does for all.
+func (s *Service) addKeepers(name string, published *events.Publisher) error {
+	relay, err := publish.NewRelay(publish.RelayOptions{
+		Holder: name, Outbox: s.engine, Roles: s.engine, Events: published, Now: time.Now,
+		Logger: s.cfg.Logger, Meter: s.cfg.Telemetry.Meter(),
+	})
+	if err != nil {
+		return fmt.Errorf("build relay: %w", err)
+	}
+	s.Add("relay", relay)
+	return nil
+}
