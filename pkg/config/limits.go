@@ -64,3 +64,9 @@ func DefaultLimits() Limits {
 		Direct:           Duration(30 * time.Second),
 	}
 }
+
+// Internal is the bound of one message between services, in bytes: a whole task
+// with its artifacts, and room for its history.
+func (l Limits) Internal() int {
+	return l.Artifacts + 4*l.Event
+}

@@ -3,15 +3,12 @@ package executor
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
 
 	"github.com/errandhq/errand/pkg/agent"
 	"github.com/errandhq/errand/pkg/natsconn"
-	"github.com/errandhq/errand/pkg/rpc"
-	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+	"github.com/errandhq/errand/services/internal/link"
 	"github.com/errandhq/errand/services/internal/process"
-	"google.golang.org/grpc"
 )
 
 const name = "errand-executor"
@@ -32,10 +29,11 @@ type settings struct {
 // Agents that the agents file doesn't have are not served.
 func Main(agents ...agent.Agent) {
 	var s settings
+	process.Parse(name, "Runs agents for Errand.", &s)
 	os.Exit(process.Program{
-		Name: name, Description: "Runs agents for Errand.", Settings: &s, Flags: &s.Flags,
+		Name: name, Flags: s.Flags,
 		Build: func(ctx context.Context, p *process.Process) error { return build(ctx, p, s, agents) },
-	}.Main(os.Args[1:]))
+	}.Run())
 }
 
 func build(ctx context.Context, p *process.Process, s settings, agents []agent.Agent) error {
@@ -44,9 +42,9 @@ func build(ctx context.Context, p *process.Process, s settings, agents []agent.A
 		return err //nolint:wrapcheck // it says what was tried
 	}
 	p.Parts.AddCloser("nats connection", func(context.Context) error { nc.Close(); return nil })
-	store, err := dial(s, p)
+	store, err := link.TaskStore(s.TaskStore, nil, p.Agents.Limits, p.Telemetry)
 	if err != nil {
-		return err
+		return err //nolint:wrapcheck // it says what was tried
 	}
 	p.Parts.AddCloser("task store connection", func(context.Context) error { return store.Close() })
 	service, err := New(ctx, Config{
@@ -57,27 +55,6 @@ func build(ctx context.Context, p *process.Process, s settings, agents []agent.A
 	}
 	p.Parts.Add("executor", service)
 	return nil
-}
-
-// dial connects to the task store. Only reads are sent again when an answer is
-// lost: what becomes of a lost write is for the lease to find out.
-func dial(s settings, p *process.Process) (*grpc.ClientConn, error) {
-	conn, err := rpc.Dial(rpc.ClientConfig{
-		Target: s.TaskStore, Telemetry: p.Telemetry, MaxRecvBytes: math.MaxInt32, MaxSendBytes: math.MaxInt32,
-		RetrySafe: retrySafe(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("connect to the task store: %w", err)
-	}
-	return conn, nil
-}
-
-func retrySafe() []string {
-	service := taskstorev1.TaskStoreService_ServiceDesc.ServiceName
-	return []string{
-		service + "/GetTask", service + "/GetContext", service + "/ListTurns",
-		service + "/ListUserMessages", service + "/ListEvents", service + "/RenewLeases",
-	}
 }
 
 // known are the agents that the agents file has.

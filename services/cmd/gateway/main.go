@@ -1,0 +1,65 @@
+// Command errand-gateway serves A2A to senders.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/errandhq/errand/pkg/auth"
+	"github.com/errandhq/errand/pkg/natsconn"
+	"github.com/errandhq/errand/services/gateway"
+	"github.com/errandhq/errand/services/internal/link"
+	"github.com/errandhq/errand/services/internal/process"
+)
+
+const name = "errand-gateway"
+
+type settings struct {
+	process.Flags
+
+	HTTP       string `name:"http" help:"Address for JSON-RPC, HTTP+JSON and agent cards." env:"ERRAND_HTTP" default:":8080" placeholder:"ADDR"`
+	GRPC       string `name:"grpc" help:"Address for gRPC." env:"ERRAND_GRPC" default:":9090" placeholder:"ADDR"`
+	PublicURL  string `name:"public-url" help:"URL of the root as senders reach it, for agent cards; the local address if not given." env:"ERRAND_PUBLIC_URL" placeholder:"URL"`
+	PublicGRPC string `name:"public-grpc" help:"gRPC address as senders reach it, for agent cards; the local address if not given." env:"ERRAND_PUBLIC_GRPC" placeholder:"HOST:PORT"`
+	TaskStore  string `name:"taskstore" help:"Address of the task store." env:"ERRAND_TASKSTORE" default:"localhost:9091" placeholder:"HOST:PORT"`
+	Notifier   string `name:"notifier" help:"Address of the notifier." env:"ERRAND_NOTIFIER" default:"localhost:9092" placeholder:"HOST:PORT"`
+	NATSURL    string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222" placeholder:"URL,…"`
+}
+
+func main() {
+	var s settings
+	process.Parse(name, "Serves A2A to senders.", &s)
+	os.Exit(process.Program{
+		Name: name, Flags: s.Flags,
+		Build: func(ctx context.Context, p *process.Process) error { return build(ctx, p, s) },
+	}.Run())
+}
+
+func build(ctx context.Context, p *process.Process, s settings) error {
+	nc, err := natsconn.Connect(ctx, natsconn.Config{URL: s.NATSURL, Name: name, Logger: p.Logger})
+	if err != nil {
+		return err //nolint:wrapcheck // it says what was tried
+	}
+	p.Parts.AddCloser("nats connection", func(context.Context) error { nc.Close(); return nil })
+	store, err := link.TaskStore(s.TaskStore, nil, p.Agents.Limits, p.Telemetry)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what was tried
+	}
+	p.Parts.AddCloser("task store connection", func(context.Context) error { return store.Close() })
+	notifications, err := link.Notifier(s.Notifier, nil, p.Agents.Limits, p.Telemetry)
+	if err != nil {
+		return err //nolint:wrapcheck // it says what was tried
+	}
+	p.Parts.AddCloser("notifier connection", func(context.Context) error { return notifications.Close() })
+	service, err := gateway.New(ctx, gateway.Config{
+		Logger: p.Logger,
+		HTTP:   s.HTTP, GRPC: s.GRPC, PublicURL: s.PublicURL, PublicGRPC: s.PublicGRPC,
+		Agents: p.Agents, Authenticator: auth.Anonymous{}, TaskStore: store, Notifier: notifications, NATS: nc,
+	})
+	if err != nil {
+		return fmt.Errorf("build gateway: %w", err)
+	}
+	p.Parts.Add("gateway", service)
+	return nil
+}
