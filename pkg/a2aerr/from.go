@@ -68,14 +68,15 @@ func fromDetails(s *status.Status) *Error {
 			details = append(details, message)
 		}
 	}
-	at := slices.IndexFunc(details, func(d proto.Message) bool {
-		info, ok := d.(*errdetails.ErrorInfo)
-		return ok && info.GetDomain() == Domain
+	var info *errdetails.ErrorInfo
+	details = slices.DeleteFunc(details, func(d proto.Message) bool {
+		found, ok := d.(*errdetails.ErrorInfo)
+		if !ok || found.GetDomain() != Domain {
+			return false
+		}
+		info = found
+		return true
 	})
-	if at < 0 {
-		return nil
-	}
-	info := details[at].(*errdetails.ErrorInfo)
 	row, ok := table[info.GetReason()]
 	if !ok {
 		return nil
@@ -86,7 +87,7 @@ func fromDetails(s *status.Status) *Error {
 		HTTPStatus:  row.http,
 		JSONRPCCode: row.jsonrpc,
 		Message:     s.Message(),
-		Details:     append([]proto.Message{info}, slices.Delete(details, at, at+1)...),
+		Details:     append([]proto.Message{info}, details...),
 		id:          info.GetMetadata()["id"],
 	}
 }

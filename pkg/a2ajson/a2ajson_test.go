@@ -1,6 +1,7 @@
 package a2ajson_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -180,7 +181,7 @@ func TestCardsPrintRequiredMembersOnly(t *testing.T) {
 		"defaultInputModes":[],"defaultOutputModes":[],
 		"skills":[{"id":"s","name":"","description":"","tags":[]}]}`, string(text))
 	require.Contains(t, string(text), "?a&b", "no HTML escapes")
-	require.False(t, strings.ContainsAny(string(text), " \n"))
+	require.False(t, bytes.ContainsAny(text, " \n"))
 }
 
 func TestWhatHasNoJSONFormIsAnError(t *testing.T) {

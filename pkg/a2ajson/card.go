@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/genproto/googleapis/api/annotations"
@@ -79,12 +80,7 @@ func fillObject(object map[string]any, field protoreflect.FieldDescriptor) {
 
 func required(field protoreflect.FieldDescriptor) bool {
 	behaviors, _ := proto.GetExtension(field.Options(), annotations.E_FieldBehavior).([]annotations.FieldBehavior)
-	for _, b := range behaviors {
-		if b == annotations.FieldBehavior_REQUIRED {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(behaviors, annotations.FieldBehavior_REQUIRED)
 }
 
 func empty(field protoreflect.FieldDescriptor) any {

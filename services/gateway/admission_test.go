@@ -28,7 +28,7 @@ func TestOnlyVersion1IsServed(t *testing.T) {
 		b := newBench(t)
 		for version, served := range map[string]bool{
 			"1.0": true, "1.0.7": true, "1": true,
-			"": false, "0.3": false, "0.3.0": false, "1.1": false, "2.0": false, "99.0": false, "abc": false, "1.0.x": false, " 1.0x": false,
+			"": false, "0.3": false, "0.3.0": false, "1.1": false, "2.0": false, "99.0": false, "abc": false, "1.0.x": false, "1.0x": false,
 		} {
 			got := over.call(with(t.Context(), "A2A-Version", version), b, "GetTask", `{"id":"nope"}`)
 			want := a2aerr.ReasonVersionNotSupported

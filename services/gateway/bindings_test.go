@@ -341,14 +341,18 @@ func (overREST) call(ctx context.Context, b *bench, operation, params string) ou
 
 // wireError is an error object of either JSON binding.
 type wireError struct {
-	Code          int
-	Status        string
-	Message       string
-	Details, Data []struct {
-		Type            string `json:"@type"`
-		Reason          string
-		FieldViolations []struct{ Field string }
-	}
+	Code    int          `json:"code"`
+	Status  string       `json:"status"`
+	Message string       `json:"message"`
+	Details []wireDetail `json:"details"`
+	Data    []wireDetail `json:"data"`
+}
+
+type wireDetail struct {
+	Reason          string `json:"reason"`
+	FieldViolations []struct {
+		Field string `json:"field"`
+	} `json:"fieldViolations"`
 }
 
 func (e wireError) failed() *failed {
@@ -366,7 +370,9 @@ func (e wireError) failed() *failed {
 
 func fromREST(t *testing.T, status int, text string) *failed {
 	t.Helper()
-	var body struct{ Error wireError }
+	var body struct {
+		Error wireError `json:"error"`
+	}
 	require.NoError(t, json.Unmarshal([]byte(text), &body), text)
 	require.Equal(t, status, body.Error.Code)
 	f := body.Error.failed()
@@ -411,10 +417,10 @@ func envelope(operation, params string) string {
 }
 
 type rpcResponse struct {
-	JSONRPC string
-	ID      json.RawMessage
-	Result  json.RawMessage
-	Error   *wireError
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Result  json.RawMessage `json:"result"`
+	Error   *wireError      `json:"error"`
 }
 
 func (overJSONRPC) call(ctx context.Context, b *bench, operation, params string) outcome {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -90,7 +91,7 @@ func recovering(next http.Handler, logger *slog.Logger) http.Handler {
 			if v == nil {
 				return
 			}
-			if v == http.ErrAbortHandler {
+			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(v)
 			}
 			fail(w, r, logger, fmt.Errorf("panic: %v, stack: %s", v, debug.Stack()))

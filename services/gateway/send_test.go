@@ -258,6 +258,37 @@ func TestASenderThatGoesAwayChangesNothing(t *testing.T) {
 	}
 }
 
+func TestAnAcceptanceThatWasBegunIsFinished(t *testing.T) {
+	t.Parallel()
+	onAllBindings(t, func(t *testing.T, over binding) {
+		b := newBench(t)
+		begun, gone := make(chan struct{}), make(chan struct{})
+		b.store.hold = func(ctx context.Context) error {
+			close(begun)
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-gone:
+				// The sender's connection is closed; its end may take a moment to get here.
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-time.After(100 * time.Millisecond):
+					return nil
+				}
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-begun
+			cancel()
+			close(gone)
+		}()
+		leave(ctx, b, over, "m1")
+		waitForTasks(t, b, 1)
+	})
+}
+
 // leave sends and doesn't care about the answer.
 func leave(ctx context.Context, b *bench, over binding, messageID string) {
 	if _, ok := over.(overGRPC); ok {
@@ -330,32 +361,30 @@ func TestAnAgentOfMessagesAnswersDirectly(t *testing.T) {
 			return reply(text)
 		}
 	})
-	t.Run("each binding", func(t *testing.T) {
-		onAllBindings(t, func(t *testing.T, over binding) {
-			id := task.NewID()
-			var got, again a2apb.SendMessageResponse
-			over.call(t.Context(), b, "SendMessage", asTo("direct", atOnce(say(id, "hi")))).message(t, &got)
-			require.Equal(t, "hi", got.GetMessage().GetParts()[0].GetText())
-			require.NotEmpty(t, got.GetMessage().GetContextId())
-			over.call(t.Context(), b, "SendMessage", asTo("direct", say(id, "hi"))).message(t, &again)
-			require.Equal(t, got.String(), again.String(), "a retry gets the same Message")
-			mu.Lock()
-			require.Equal(t, 1, asked[id])
-			mu.Unlock()
+	onAllBindings(t, func(t *testing.T, over binding) {
+		id := task.NewID()
+		var got, again a2apb.SendMessageResponse
+		over.call(t.Context(), b, "SendMessage", asTo("direct", atOnce(say(id, "hi")))).message(t, &got)
+		require.Equal(t, "hi", got.GetMessage().GetParts()[0].GetText())
+		require.NotEmpty(t, got.GetMessage().GetContextId())
+		over.call(t.Context(), b, "SendMessage", asTo("direct", say(id, "hi"))).message(t, &again)
+		require.Equal(t, got.String(), again.String(), "a retry gets the same Message")
+		mu.Lock()
+		require.Equal(t, 1, asked[id])
+		mu.Unlock()
 
-			stream, refused := over.stream(t.Context(), b, "SendStreamingMessage", asTo("direct", say(id, "hi")))
-			require.Nil(t, refused)
-			require.Equal(t, []string{"message hi"}, stream.all(t))
+		stream, refused := over.stream(t.Context(), b, "SendStreamingMessage", asTo("direct", say(id, "hi")))
+		require.Nil(t, refused)
+		require.Equal(t, []string{"message hi"}, stream.all(t))
 
-			for text, reason := range map[string]string{
-				"busy": a2aerr.ReasonUnavailable, "no": a2aerr.ReasonUnsupportedOperation, "broken": a2aerr.ReasonInvalidAgentResponse,
-				"task": a2aerr.ReasonInvalidAgentResponse, "nothing": a2aerr.ReasonInvalidAgentResponse,
-			} {
-				require.Equal(t, reason, over.call(t.Context(), b, "SendMessage", asTo("direct", say(task.NewID(), text))).failed.reason, text)
-			}
-		})
+		for text, reason := range map[string]string{
+			"busy": a2aerr.ReasonUnavailable, "no": a2aerr.ReasonUnsupportedOperation, "broken": a2aerr.ReasonInvalidAgentResponse,
+			"task": a2aerr.ReasonInvalidAgentResponse, "nothing": a2aerr.ReasonInvalidAgentResponse,
+		} {
+			require.Equal(t, reason, over.call(t.Context(), b, "SendMessage", asTo("direct", say(task.NewID(), text))).failed.reason, text)
+		}
+		require.Empty(t, b.store.tasks)
 	})
-	require.Empty(t, b.store.tasks)
 }
 
 func TestAHybridAgentAnswersOrMakesATask(t *testing.T) {
@@ -369,15 +398,13 @@ func TestAHybridAgentAnswersOrMakesATask(t *testing.T) {
 		}
 		return &executorv1.DirectReply{Kind: &executorv1.DirectReply_TaskNeeded{TaskNeeded: &executorv1.TaskNeeded{Skill: "echo", Reason: "may_outlive_request"}}}
 	})
-	t.Run("each binding", func(t *testing.T) {
-		onAllBindings(t, func(t *testing.T, over binding) {
-			id := task.NewID()
-			made := over.call(t.Context(), b, "SendMessage", asTo("either", say(id, "hi"))).task(t)
-			require.Equal(t, task.Completed, made.GetStatus().GetState())
-			require.Equal(t, made.String(), over.call(t.Context(), b, "SendMessage", asTo("either", say(id, "hi"))).task(t).String())
-			var got a2apb.SendMessageResponse
-			over.call(t.Context(), b, "SendMessage", asTo("either", say(task.NewID(), "msg"))).message(t, &got)
-			require.Equal(t, "direct", got.GetMessage().GetParts()[0].GetText())
-		})
+	onAllBindings(t, func(t *testing.T, over binding) {
+		id := task.NewID()
+		made := over.call(t.Context(), b, "SendMessage", asTo("either", say(id, "hi"))).task(t)
+		require.Equal(t, task.Completed, made.GetStatus().GetState())
+		require.Equal(t, made.String(), over.call(t.Context(), b, "SendMessage", asTo("either", say(id, "hi"))).task(t).String())
+		var got a2apb.SendMessageResponse
+		over.call(t.Context(), b, "SendMessage", asTo("either", say(task.NewID(), "msg"))).message(t, &got)
+		require.Equal(t, "direct", got.GetMessage().GetParts()[0].GetText())
 	})
 }

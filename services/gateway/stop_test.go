@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
 	"testing"
@@ -64,7 +63,7 @@ func TestStoppingEndsStreamsAndWaitsAtOnce(t *testing.T) {
 		response, _, err := s.next()
 		require.Nil(t, response.GetPayload(), "no event is made up")
 		if code := grpcstatus.Code(err); code != codes.Unavailable {
-			require.True(t, errors.Is(err, io.EOF), "%v", err)
+			require.ErrorIs(t, err, io.EOF)
 		}
 	}
 }

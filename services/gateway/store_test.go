@@ -31,6 +31,10 @@ type memory struct {
 	version string
 	// Called with each task that is queued, if set.
 	queued func(id, text string)
+	// Called before a message is accepted, if set.
+	hold func(ctx context.Context) error
+	// Called with the task before an acceptance is answered, if set.
+	answering func(id string)
 	// Counts calls that change something.
 	writes int
 	// Events below this version are gone from the log.
@@ -89,7 +93,20 @@ func (m *memory) known(scope *taskstorev1.Scope, messageID string, fingerprint [
 	return a, nil
 }
 
-func (m *memory) AcceptMessage(_ context.Context, r *taskstorev1.AcceptMessageRequest) (*taskstorev1.AcceptMessageResponse, error) {
+func (m *memory) AcceptMessage(ctx context.Context, r *taskstorev1.AcceptMessageRequest) (*taskstorev1.AcceptMessageResponse, error) {
+	if m.hold != nil {
+		if err := m.hold(ctx); err != nil {
+			return nil, err
+		}
+	}
+	response, err := m.accept(r)
+	if err == nil && m.answering != nil {
+		m.answering(response.GetTask().GetId())
+	}
+	return response, err
+}
+
+func (m *memory) accept(r *taskstorev1.AcceptMessageRequest) (*taskstorev1.AcceptMessageResponse, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.writes++
@@ -202,8 +219,8 @@ func (m *memory) commit(r *row, e *eventv1.Event) {
 	}
 }
 
-// emit commits what an executor would, and returns the task's version.
-func (m *memory) emit(id string, events ...*eventv1.Event) int64 {
+// emit commits what an executor would.
+func (m *memory) emit(id string, events ...*eventv1.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.tasks[id]
@@ -213,7 +230,6 @@ func (m *memory) emit(id string, events ...*eventv1.Event) int64 {
 		}
 		m.commit(r, e)
 	}
-	return r.version
 }
 
 func (m *memory) FindMessage(_ context.Context, r *taskstorev1.FindMessageRequest) (*taskstorev1.FindMessageResponse, error) {

@@ -264,6 +264,35 @@ func TestEventIDsAreVersionsAndResumeAStream(t *testing.T) {
 	})
 }
 
+func TestAStreamThatJoinsAnotherOneMissesNothing(t *testing.T) {
+	t.Parallel()
+	onJSONBindings(t, func(t *testing.T, over binding) {
+		b := newBench(t)
+		ahead := openStream(t, over, b, "SendStreamingMessage", say("m1", "wait"))
+		first, _ := ahead.read(t)
+		id := first.GetTask().GetId()
+		b.store.emit(id, status(task.Working, ""), artifact("a", "1", false))
+		require.Equal(t, "status WORKING", next(t, ahead))
+		require.Equal(t, "artifact 1", next(t, ahead))
+		resumed := resume(t, b, id, "1", over)
+		require.Equal(t, "status WORKING", next(t, resumed))
+		require.Equal(t, "artifact 1", next(t, resumed))
+
+		// The task moves on while the retry's answer is on its way.
+		b.store.answering = func(string) {
+			b.store.emit(id, artifact("a", "2", true))
+			require.Equal(t, "artifact 2", next(t, ahead))
+		}
+		retried := openStream(t, over, b, "SendStreamingMessage", say("m1", "wait"))
+		snapshot, _ := retried.read(t)
+		require.Len(t, snapshot.GetTask().GetArtifacts()[0].GetParts(), 2)
+		b.store.emit(id, artifact("a", "3", true), status(task.Completed, ""))
+		require.Equal(t, []string{"artifact 3", "status COMPLETED"}, ahead.all(t))
+		require.Equal(t, []string{"artifact 3", "status COMPLETED"}, retried.all(t))
+		require.Equal(t, []string{"artifact 2", "artifact 3", "status COMPLETED"}, resumed.all(t))
+	})
+}
+
 func TestAResumeThatCannotBeExactBeginsWithTheTask(t *testing.T) {
 	t.Parallel()
 	onJSONBindings(t, func(t *testing.T, over binding) {

@@ -4,10 +4,14 @@ import (
 	"context"
 	"strings"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
 	"github.com/errandhq/errand/pkg/config"
+	"github.com/errandhq/errand/pkg/telemetry"
 )
 
 // Call is a request with its agent.
@@ -46,6 +50,8 @@ func Route(ctx context.Context, routingID, taskID string) (*Call, error) {
 		return nil, unknown(taskID)
 	}
 	s.agent = agent
+	trace.SpanFromContext(ctx).SetAttributes(
+		attribute.String(telemetry.AttrTenant, tenant), attribute.String(telemetry.AttrAgent, agent.Name))
 	active, err := s.negotiate(agent)
 	if err != nil {
 		return nil, err

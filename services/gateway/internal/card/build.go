@@ -30,8 +30,8 @@ func Build(agent *config.Agent, base string, at Addresses) *a2apb.AgentCard {
 	if c.Capabilities == nil {
 		c.Capabilities = &a2apb.AgentCapabilities{}
 	}
-	c.Capabilities.Streaming = proto.Bool(agent.Streaming())
-	c.Capabilities.PushNotifications = proto.Bool(false)
+	c.Capabilities.Streaming = new(agent.Streaming())
+	c.Capabilities.PushNotifications = new(false)
 	for _, skill := range c.GetSkills() {
 		skill.Description = strings.TrimSpace(skill.GetDescription() + " " + rule(agent, skill.GetId()))
 	}

@@ -22,14 +22,18 @@ func rule(agent *config.Agent, skill string) string {
 	switch agent.Lifecycle {
 	case config.LifecycleMessage:
 		return "Answers with a Message."
-	case config.LifecycleTask:
+	case config.LifecycleHybrid:
+		return hybridRule(agent.TaskWhen(skill))
+	default:
 		return "Answers with a Task."
 	}
-	conditions, known := agent.TaskWhen(skill)
-	if !known {
+}
+
+func hybridRule(conditions []config.Condition, known bool) string {
+	switch {
+	case !known:
 		return "Answers with a Task."
-	}
-	if len(conditions) == 0 {
+	case len(conditions) == 0:
 		return "Answers with a Message or a Task."
 	}
 	var because []string

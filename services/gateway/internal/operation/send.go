@@ -4,7 +4,9 @@ import (
 	"context"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	eventv1 "github.com/errandhq/errand/proto/gen/errand/event/v1"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
@@ -12,6 +14,7 @@ import (
 	"github.com/errandhq/errand/pkg/a2aerr"
 	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/task"
+	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/services/gateway/internal/admission"
 	"github.com/errandhq/errand/services/gateway/internal/validate"
 )
@@ -140,6 +143,8 @@ func (s *Service) acceptTask(ctx context.Context, call *admission.Call, m messag
 	if err != nil {
 		return nil, err
 	}
+	trace.SpanFromContext(ctx).SetAttributes(
+		attribute.String(telemetry.AttrTaskID, accepted.GetTask().GetId()), attribute.String(telemetry.AttrMessageID, m.GetMessageId()))
 	return result(accepted, accepted.GetDuplicate(), m.historyLength), nil
 }
 
@@ -151,15 +156,15 @@ func followUps(agent *config.Agent) taskstorev1.FollowUpPolicy {
 }
 
 func requestInfo(ctx context.Context, call *admission.Call, r *a2apb.SendMessageRequest) *eventv1.RequestInfo {
-	trace := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, trace)
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
 	return &eventv1.RequestInfo{
 		Subject:             call.Subject,
 		AcceptedOutputModes: r.GetConfiguration().GetAcceptedOutputModes(),
 		Metadata:            r.GetMetadata(),
 		Extensions:          call.Extensions,
-		Traceparent:         trace["traceparent"],
-		Tracestate:          trace["tracestate"],
+		Traceparent:         carrier["traceparent"],
+		Tracestate:          carrier["tracestate"],
 	}
 }
 
