@@ -17,6 +17,7 @@ const (
 	AttrLeaseEpoch   = "errand.lease.epoch"
 	AttrAttempt      = "errand.attempt"
 	AttrOutcome      = "errand.outcome"
+	AttrReason       = "errand.reason"
 	AttrErrorType    = "error.type"
 	AttrRedelivered  = "errand.redelivered"
 	AttrMessageCount = "messaging.batch.message_count"
@@ -47,7 +48,7 @@ const (
 	// Metrics of the outbox and of background work.
 	MetricOutboxBacklog = "errand.outbox.backlog"
 	MetricOutboxAge     = "errand.outbox.age"
-	MetricReaped        = "errand.tasks.reaped" // by AttrOutcome: why, and what became of them
+	MetricReaped        = "errand.tasks.reaped" // by AttrReason and AttrOutcome
 
 	// Metrics of executors.
 	MetricTurnDuration      = "errand.turn.duration"

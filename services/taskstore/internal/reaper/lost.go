@@ -1,0 +1,109 @@
+package reaper
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/errandhq/errand/pkg/natsconn"
+	"github.com/errandhq/errand/pkg/queue"
+	"github.com/errandhq/errand/services/taskstore/internal/engine"
+)
+
+const (
+	// lostGrace is how long a work message may take to reach the stream, and how
+	// far the clocks of two task stores may be apart.
+	lostGrace = 5 * time.Second
+	// How many queues are looked at in one look, and how long NATS may take for each.
+	lostQueues  = 100
+	headTimeout = 2 * time.Second
+)
+
+// enqueueLost tells executors again of tasks whose work message is gone.
+//
+// Rows and messages of a queue are in one order, that of their queueing. So a row
+// that waits although it was queued before the row of the oldest message has no
+// message any more; nor has any row while the stream holds no message at all. That
+// needs no counting: a healthy backlog of millions costs two look-ups, and none of
+// it is sent again. Rows in the middle of a gap are found as the head moves on.
+func (r *Reaper) enqueueLost(ctx context.Context) (bool, error) {
+	queues, err := r.Engine.Queues(ctx)
+	if err != nil {
+		return false, fmt.Errorf("list queues: %w", err)
+	}
+	full := false
+	for _, q := range r.nextQueues(queues) {
+		more, err := r.enqueueLostOf(ctx, q)
+		if errors.Is(err, natsconn.ErrDisconnected) {
+			return false, nil // there is nobody to tell
+		}
+		if err != nil {
+			return false, fmt.Errorf("queue of agent %s, tenant %s: %w", q.Agent, q.Tenant, err)
+		}
+		r.lastQueue = q
+		full = full || more
+	}
+	return full, nil
+}
+
+// nextQueues is the queues to look at: those after the last one, from the start
+// again when the list ends.
+func (r *Reaper) nextQueues(queues []engine.Queue) []engine.Queue {
+	slices.SortFunc(queues, compareQueues)
+	after, found := slices.BinarySearchFunc(queues, r.lastQueue, compareQueues)
+	if found {
+		after++
+	}
+	return slices.Concat(queues[after:], queues[:after])[:min(lostQueues, len(queues))]
+}
+
+func compareQueues(a, b engine.Queue) int {
+	return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Tenant, b.Tenant))
+}
+
+func (r *Reaper) enqueueLostOf(ctx context.Context, q engine.Queue) (full bool, err error) {
+	before := r.Now().Add(-lostGrace)
+	waiting, err := r.Engine.OldestQueued(ctx, q, before, 1)
+	if err != nil || len(waiting) == 0 {
+		return false, err
+	}
+	before, err = r.lostBefore(ctx, q, before)
+	if err != nil || before.IsZero() {
+		return false, err
+	}
+	lost, err := r.Engine.OldestQueued(ctx, q, before, taskLimit)
+	if err != nil || len(lost) == 0 {
+		return false, err
+	}
+	return r.settle(ctx, "lost", r.Store.Enqueue(ctx, lost))
+}
+
+// lostBefore is the time before which whatever was queued has lost its message;
+// zero if that can't be told now.
+func (r *Reaper) lostBefore(ctx context.Context, q engine.Queue, before time.Time) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, headTimeout)
+	defer cancel()
+	head, err := queue.Head(ctx, r.NATS, q.Agent, q.Tenant)
+	if errors.Is(err, queue.ErrEmpty) {
+		return before, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	rows, err := r.Engine.ReadTasks(ctx, engine.Scope{Tenant: q.Tenant}, []string{head.GetTaskId()}, engine.Detail{})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the task of the oldest message: %w", err)
+	}
+	if len(rows) == 0 || rows[0].Task.Phase != engine.PhaseQueued || rows[0].Task.EnqueueCount != head.GetEnqueueCount() {
+		// Of a task that was canceled or enqueued again: executors are about to
+		// remove it.
+		return time.Time{}, nil
+	}
+	if ofHead := rows[0].Task.QueuedAt.Add(-lostGrace); ofHead.Before(before) {
+		return ofHead, nil
+	}
+	return before, nil
+}
