@@ -70,6 +70,11 @@ func (c *claim) fail(ctx context.Context, cause error) *Outcome {
 	if err != nil {
 		return &Outcome{Err: err}
 	}
+	c.write.Lock()
+	defer c.write.Unlock()
+	if outcome := c.ended(); outcome != nil {
+		return outcome // by a handler that was left behind
+	}
 	if err := c.settleFailed(context.WithoutCancel(ctx), event); err != nil {
 		return &Outcome{Err: err}
 	}
@@ -80,8 +85,6 @@ func (c *claim) fail(ctx context.Context, cause error) *Outcome {
 // settleFailed counts messages as handled that the handler wasn't handed: it
 // has shown that it can't go on.
 func (c *claim) settleFailed(ctx context.Context, event *taskstorev1.TaskEvent) error {
-	c.write.Lock()
-	defer c.write.Unlock()
 	for {
 		c.mu.Lock()
 		handled := newest(c.messages)
@@ -111,10 +114,19 @@ func safeText(cause error) string {
 func (c *claim) release(ctx context.Context) *Outcome {
 	c.write.Lock()
 	defer c.write.Unlock()
+	if outcome := c.ended(); outcome != nil {
+		return outcome
+	}
 	if err := c.Lease.Release(context.WithoutCancel(ctx), 0, false); err != nil {
 		return &Outcome{Err: err}
 	}
 	return &Outcome{Released: true}
+}
+
+func (c *claim) ended() *Outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.outcome
 }
 
 // peek reads how t stands.

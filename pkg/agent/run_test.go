@@ -109,6 +109,23 @@ func TestRun_HandlerThatIgnoresItsEndIsLeftBehind(t *testing.T) {
 	}
 }
 
+func TestRun_HandlerThatSettlesAfterItWasLeftBehindSettled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r := &recorder{settle: func(agent.Settlement) error {
+			<-time.After(time.Minute) // a slow store
+			return nil
+		}}
+		outcome := run(ctx, r, func(ctx context.Context, t *agent.Task) error {
+			cancel(agent.ErrDraining)
+			return t.Complete(ctx)
+		})
+		require.Equal(t, task.Completed, outcome.State)
+		require.Zero(t, r.released)
+	})
+}
+
 func TestRun_MaxRuntimeFailsTheTaskAndSaysSo(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
