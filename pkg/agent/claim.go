@@ -19,8 +19,8 @@ type claim struct {
 	// Names the turn: the same in all its attempts.
 	turn uuid.UUID
 
-	// Serializes writes, so that events keep the order of the calls.
-	write sync.Mutex
+	// Held by who writes, so that events keep the order of the calls.
+	write chan struct{}
 
 	mu sync.Mutex
 	// All user messages that are known, oldest first; the first handed of them
@@ -54,6 +54,7 @@ func newClaim(c Claim) *claim {
 			"agent", c.Agent.Name, "lease_epoch", c.Proto.GetLeaseEpoch(), "attempt", c.Proto.GetAttempt()),
 		turn:     turnID(c.Proto),
 		messages: slices.Clone(c.Proto.GetMessages()),
+		write:    make(chan struct{}, 1),
 	}
 }
 

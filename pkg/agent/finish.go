@@ -70,8 +70,8 @@ func (c *claim) fail(ctx context.Context, cause error) *Outcome {
 	if err != nil {
 		return &Outcome{Err: err}
 	}
-	c.write.Lock()
-	defer c.write.Unlock()
+	c.write <- struct{}{}
+	defer func() { <-c.write }()
 	if outcome := c.ended(); outcome != nil {
 		return outcome // by a handler that was left behind
 	}
@@ -112,8 +112,8 @@ func safeText(cause error) string {
 
 // release gives the task back undone, without counting the attempt.
 func (c *claim) release(ctx context.Context) *Outcome {
-	c.write.Lock()
-	defer c.write.Unlock()
+	c.write <- struct{}{}
+	defer func() { <-c.write }()
 	if outcome := c.ended(); outcome != nil {
 		return outcome
 	}

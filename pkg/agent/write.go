@@ -29,8 +29,8 @@ func (t *Task) emit(ctx context.Context, event *taskstorev1.TaskEvent) error {
 
 // locked runs a write after all earlier ones, if t can still be written.
 func (t *Task) locked(write func() error) error {
-	t.c.write.Lock()
-	defer t.c.write.Unlock()
+	t.c.write <- struct{}{}
+	defer func() { <-t.c.write }()
 	if err := t.writable(); err != nil {
 		return err
 	}
