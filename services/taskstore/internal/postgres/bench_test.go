@@ -7,8 +7,16 @@ import (
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
+	"github.com/errandhq/errand/services/taskstore/internal/storetest"
 	"github.com/stretchr/testify/require"
 )
+
+func BenchmarkStore(b *testing.B) {
+	storetest.Benchmark(b, func(b *testing.B) storetest.Database {
+		b.Helper()
+		return storetest.Database{Engine: newDatabase(b), Parallel: 4}
+	})
+}
 
 // A transaction for one task costs a round trip and a wait for the disk; the
 // others of its batch come nearly free.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,9 +42,13 @@ type Options struct {
 	// nil stands for providers that keep nothing.
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
-	// Connections at most; 0 leaves it to pool_max_conns in the URL.
+	// Connections at most; 0 leaves it to pool_max_conns in the URL, or else 16.
 	MaxConns int32
 }
+
+// defaultMaxConns leaves room for reads beside a few large transactions. More than
+// some twenty connections in all make a server slower.
+const defaultMaxConns = 16
 
 // Engine is a Postgres database.
 type Engine struct {
@@ -62,8 +67,11 @@ func Open(ctx context.Context, url string, opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse database URL: %w", err)
 	}
-	if opts.MaxConns > 0 {
+	switch {
+	case opts.MaxConns > 0:
 		cfg.MaxConns = opts.MaxConns
+	case !strings.Contains(url, "pool_max_conns"):
+		cfg.MaxConns = defaultMaxConns
 	}
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "errand-taskstore"

@@ -32,8 +32,7 @@ var serverClasses = []string{"08", "40", "53", "57"}
 
 // sqlState is the code of a server's error, empty for any other error.
 func sqlState(err error) string {
-	var failure *pgconn.PgError
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return failure.Code
 	}
 	return ""

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
@@ -12,9 +13,7 @@ import (
 // withLimit adds the argument @limit.
 func withLimit(a args, limit int) args {
 	b := args{"limit": int64(limit)}
-	for name, value := range a {
-		b[name] = value
-	}
+	maps.Copy(b, a)
 	return b
 }
 

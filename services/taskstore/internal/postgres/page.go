@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"maps"
 	"strings"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
@@ -41,10 +42,7 @@ func (p *page) queue(batch *pgx.Batch, a args, detail engine.Detail, found *snap
 
 // withHistory adds the number of messages, NULL for all.
 func withHistory(a args, history int) args {
-	b := make(args, len(a)+1)
-	for name, value := range a {
-		b[name] = value
-	}
+	b := maps.Clone(a)
 	b["history"] = pgtype.Int8{Int64: int64(history), Valid: history >= 0}
 	return b
 }
@@ -140,7 +138,7 @@ func filter(q *engine.ListQuery) (filters, args) {
 	use(&f.agent, q.Scope.Agent != "", "agent", key(q.Scope.Agent))
 	use(&f.owner, q.Scope.Owner != "", "owner", key(q.Scope.Owner))
 	use(&f.context, q.ContextID != "", "context_id", key(q.ContextID))
-	use(&f.state, q.State != a2apb.TaskState_TASK_STATE_UNSPECIFIED, "state", int16(q.State))
+	use(&f.state, q.State != a2apb.TaskState_TASK_STATE_UNSPECIFIED, "state", stateNumber(q.State))
 	use(&f.since, !q.StatusSince.IsZero(), "since", stamp(q.StatusSince))
 	use(&f.after, !q.BeforeTime.IsZero(), "before_time", stamp(q.BeforeTime))
 	use(&f.after, !q.BeforeTime.IsZero(), "before_id", taskID(q.BeforeID))

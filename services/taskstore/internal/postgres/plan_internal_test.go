@@ -31,7 +31,7 @@ INSERT INTO artifact_chunks SELECT id, v, 1, v, 'a', 'c' FROM tasks, generate_se
 INSERT INTO events SELECT t, id, 1, row_number() OVER (), 'store', 'acme', 'e' FROM (SELECT id, now() AS t FROM tasks) AS rows;
 INSERT INTO dedupe_keys SELECT created_at, 1, id, 'acme', owner, 'ledger', id::text, '', 'f' FROM tasks;
 INSERT INTO direct_messages SELECT created_at, id::text, 'acme', 'ledger', owner, context_id, 'm', 'r' FROM tasks;
-INSERT INTO contexts SELECT created_at, created_at, created_at, 0, 'acme', owner, 'ledger', id::text FROM tasks;
+INSERT INTO contexts SELECT created_at, status_time, coalesce(terminal_at, status_time), 0, 'acme', owner, 'ledger', id::text FROM tasks;
 INSERT INTO dead_letters SELECT created_at, id, 1, 'acme', 'ledger', 'r' FROM tasks;
 INSERT INTO publishers VALUES ('store', 0, now());
 ANALYZE`

@@ -37,7 +37,7 @@ type pooler struct {
 
 func newPooler(t testing.TB, url string, size int) *pooler {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it ends with the test
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	p := &pooler{listener: listener, servers: make(chan *pgconn.HijackedConn, size)}
 	for range size {
@@ -96,7 +96,9 @@ func (p *pooler) serve(client *pgproto3.Backend) {
 		client.Send(&pgproto3.ParameterStatus{Name: name, Value: value})
 	}
 	client.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
-	for client.Flush() == nil && p.transaction(client) {
+	open := client.Flush() == nil
+	for open {
+		open = p.transaction(client)
 	}
 }
 

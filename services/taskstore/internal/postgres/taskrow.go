@@ -123,7 +123,7 @@ func (r *taskRow) task() *engine.Task {
 func mutableColumns(tasks []*engine.Task) args {
 	return args{
 		"id":              column(tasks, func(t *engine.Task) pgtype.UUID { return taskID(t.ID) }),
-		"state":           column(tasks, func(t *engine.Task) int16 { return int16(t.State) }),
+		"state":           column(tasks, func(t *engine.Task) int16 { return stateNumber(t.State) }),
 		"status_version":  column(tasks, func(t *engine.Task) int64 { return t.StatusVersion }),
 		"status_time":     column(tasks, func(t *engine.Task) pgtype.Timestamptz { return stamp(t.StatusTime) }),
 		"version":         column(tasks, func(t *engine.Task) int64 { return t.Version }),

@@ -75,7 +75,7 @@ func (e *Engine) estimate(ctx context.Context, explain *statement, a args) (int,
 	var explained []struct {
 		Plan struct {
 			Rows float64 `json:"Plan Rows"`
-		}
+		} `json:"Plan"`
 	}
 	if err := json.Unmarshal([]byte(plans[0]), &explained); err != nil || len(explained) != 1 {
 		return 0, fmt.Errorf("read estimate of %q: %w", plans[0], err)

@@ -5,6 +5,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
 )
@@ -53,4 +54,9 @@ func filled(data []byte) []byte {
 		return []byte{}
 	}
 	return data
+}
+
+// stateNumber encodes a state; the schema refuses numbers that are none.
+func stateNumber(s a2apb.TaskState) int16 {
+	return int16(s) //nolint:gosec // there are eight
 }

@@ -3,6 +3,7 @@ package publish
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/errandhq/errand/pkg/events"
@@ -95,7 +96,7 @@ func (p *Publisher) nextPending() []*commit {
 			return p.pending[:i:i]
 		}
 	}
-	return p.pending[:len(p.pending):len(p.pending)]
+	return slices.Clip(p.pending)
 }
 
 // sent settles the n oldest commits, unless they were given up meanwhile because
