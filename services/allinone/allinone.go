@@ -46,10 +46,10 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 }
 
 // HTTPAddr is the address that serves JSON-RPC, HTTP+JSON and cards.
-func (s *Service) HTTPAddr() string { return s.gateway.HTTPAddr().String() }
+func (s *Service) HTTPAddr() string { return s.gateway.HTTPAddr() }
 
 // GRPCAddr is the address that serves gRPC.
-func (s *Service) GRPCAddr() string { return s.gateway.GRPCAddr().String() }
+func (s *Service) GRPCAddr() string { return s.gateway.GRPCAddr() }
 
 // TaskStoreAddr is the address for executors in other processes; empty if none
 // was asked for.
@@ -87,8 +87,8 @@ func (s *Service) build(ctx context.Context) error {
 		return err
 	}
 	s.gateway, err = gateway.New(ctx, gateway.Config{
-		Logger: s.cfg.Logger.With("service", "gateway"),
-		HTTP:   s.cfg.HTTP, GRPC: s.cfg.GRPC, PublicURL: s.cfg.PublicURL, PublicGRPC: s.cfg.PublicGRPC,
+		Logger: s.cfg.Logger.With("service", "gateway"), Telemetry: s.cfg.Telemetry,
+		HTTP: s.cfg.HTTP, GRPC: s.cfg.GRPC, PublicURL: s.cfg.PublicURL, PublicGRPC: s.cfg.PublicGRPC,
 		Agents: s.cfg.Agents, Authenticator: auth.Anonymous{},
 		TaskStore: store, Notifier: notifications, NATS: nc,
 	})

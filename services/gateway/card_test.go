@@ -55,7 +55,7 @@ func TestWithoutConfigurationCardsAreForTheSameMachine(t *testing.T) {
 	b := newBench(t)
 	got := b.card(cardPath).GetSupportedInterfaces()
 	require.Equal(t, strings.Replace(b.base, "127.0.0.1", "localhost", 1)+"/rpc", got[0].GetUrl())
-	require.Equal(t, strings.Replace(b.gateway.GRPCAddr().String(), "127.0.0.1", "localhost", 1), got[2].GetUrl())
+	require.Equal(t, strings.Replace(b.gateway.GRPCAddr(), "127.0.0.1", "localhost", 1), got[2].GetUrl())
 }
 
 func TestCardsSayWhatIsOffered(t *testing.T) {

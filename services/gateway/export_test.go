@@ -2,13 +2,12 @@ package gateway
 
 import (
 	"context"
+	"net"
 	"net/http"
-
-	"github.com/errandhq/errand/services/gateway/internal/card"
 )
 
 // Handler returns what the HTTP server of s serves, for a server with other
 // timeouts.
 func (s *Service) Handler(ctx context.Context) (http.Handler, error) {
-	return s.handler(ctx, card.Addresses{HTTP: "http://localhost", GRPC: "localhost:1"})
+	return s.handler(ctx, &net.TCPAddr{})
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/errandhq/errand/pkg/auth"
 	"github.com/errandhq/errand/pkg/config"
+	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/pkg/testkit"
 	"github.com/errandhq/errand/services/gateway"
 )
@@ -105,7 +106,7 @@ func newBenchWith(t *testing.T, notifier *notices, options ...option) *bench {
 		}
 	})
 	cfg := gateway.Config{
-		Logger: testkit.Logger(t), HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0",
+		Logger: testkit.Logger(t), Telemetry: telemetry.Disabled(), HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0",
 		Authenticator: auth.Anonymous{}, TaskStore: inner, Notifier: inner,
 	}
 	withAgents(defaultAgents)(&cfg)
@@ -122,8 +123,8 @@ func (b *bench) start(cfg gateway.Config) {
 	service, err := gateway.New(b.t.Context(), cfg)
 	require.NoError(b.t, err)
 	require.NoError(b.t, service.Start(b.t.Context()))
-	b.gateway, b.base = service, "http://"+service.HTTPAddr().String()
-	b.grpc, err = grpc.NewClient(service.GRPCAddr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	b.gateway, b.base = service, "http://"+service.HTTPAddr()
+	b.grpc, err = grpc.NewClient(service.GRPCAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() {
 		b.http.CloseIdleConnections()

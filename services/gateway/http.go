@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,49 +21,8 @@ import (
 	"github.com/errandhq/errand/services/gateway/internal/rest"
 )
 
-// newHTTPServer returns a server with bounds for everything that a client can
-// draw out. Requests that wait for a task take the deadlines off, see
-// httpbind.Unhurried.
-func newHTTPServer(handler http.Handler, logger *slog.Logger) *http.Server {
-	protocols := &http.Protocols{}
-	protocols.SetHTTP1(true)
-	protocols.SetUnencryptedHTTP2(true)
-	const readTimeout = time.Minute
-	return &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      readTimeout + httpbind.ResponseTimeout,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		Protocols:         protocols,
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
-	}
-}
-
-// addresses are what cards say, from configuration or else for use on the same
-// machine.
-func (s *Service) addresses() card.Addresses {
-	at := card.Addresses{HTTP: strings.TrimRight(s.cfg.PublicURL, "/"), GRPC: s.cfg.PublicGRPC}
-	if at.HTTP == "" {
-		at.HTTP = "http://" + local(s.listened[0])
-	}
-	if at.GRPC == "" {
-		at.GRPC = local(s.listened[1])
-	}
-	return at
-}
-
-func local(l net.Listener) string {
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		return l.Addr().String()
-	}
-	return net.JoinHostPort("localhost", port)
-}
-
-// handler puts the parts of HTTP together.
-func (s *Service) handler(ctx context.Context, at card.Addresses) (http.Handler, error) {
+// handler puts the parts of HTTP together for a server at an address.
+func (s *Service) handler(ctx context.Context, addr net.Addr) (http.Handler, error) {
 	limits := s.cfg.Agents.Limits
 	overREST, err := rest.New(ctx, rest.Config{Gate: s.gate, Operations: s.operations, Limits: limits, Logger: s.cfg.Logger})
 	if err != nil {
@@ -75,13 +35,33 @@ func (s *Service) handler(ctx context.Context, at card.Addresses) (http.Handler,
 		rest:    overREST,
 		cards:   map[string]http.Handler{},
 	}
-	if err := r.addCards(at, time.Now()); err != nil {
+	if err := r.addCards(s.addresses(addr), time.Now()); err != nil {
 		return nil, err
 	}
-	return otelhttp.NewHandler(recovering(r, s.cfg.Logger), "http", otelhttp.WithSpanNameFormatter(spanName)), nil
+	return otelhttp.NewHandler(recovering(r, s.cfg.Logger), "HTTP",
+		otelhttp.WithTracerProvider(s.cfg.Telemetry.Tracers),
+		otelhttp.WithMeterProvider(s.cfg.Telemetry.Meters),
+		otelhttp.WithPropagators(s.cfg.Telemetry.Propagator),
+		otelhttp.WithSpanNameFormatter(func(operation string, r *http.Request) string { return operation + " " + r.Method }),
+	), nil
 }
 
-func spanName(_ string, r *http.Request) string { return "HTTP " + r.Method }
+// addresses are what cards say: from configuration, or else for use on the same
+// machine.
+func (s *Service) addresses(addr net.Addr) card.Addresses {
+	return card.Addresses{
+		HTTP: cmp.Or(strings.TrimRight(s.cfg.PublicURL, "/"), "http://"+local(addr.String())),
+		GRPC: cmp.Or(s.cfg.PublicGRPC, local(s.grpc.Addr())),
+	}
+}
+
+func local(addr string) string {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	return net.JoinHostPort("localhost", port)
+}
 
 // recovering answers a panic as an internal error.
 func recovering(next http.Handler, logger *slog.Logger) http.Handler {

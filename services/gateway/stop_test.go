@@ -20,6 +20,7 @@ import (
 	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/lifecycle"
 	"github.com/errandhq/errand/pkg/lifecycle/lifecycletest"
+	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/pkg/testkit"
 	"github.com/errandhq/errand/services/gateway"
 )
@@ -83,12 +84,14 @@ func TestStartFailsWhenAnAddressIsTaken(t *testing.T) {
 	b := newBench(t)
 	agents, err := config.Parse([]byte(defaultAgents))
 	require.NoError(t, err)
+	inner := serveInMemory(t, func(*grpc.Server) {})
 	second, err := gateway.New(t.Context(), gateway.Config{
-		Logger: testkit.Logger(t), HTTP: "127.0.0.1:0", GRPC: b.gateway.GRPCAddr().String(), Agents: agents, Authenticator: auth.Anonymous{},
+		Logger: testkit.Logger(t), Telemetry: telemetry.Disabled(), HTTP: b.gateway.HTTPAddr(), GRPC: "127.0.0.1:0",
+		Agents: agents, Authenticator: auth.Anonymous{}, TaskStore: inner, Notifier: inner,
 	})
 	require.NoError(t, err)
-	require.ErrorContains(t, second.Start(t.Context()), "listen on")
-	require.Nil(t, second.HTTPAddr())
+	require.ErrorContains(t, second.Start(t.Context()), "listen for HTTP")
+	require.Empty(t, second.HTTPAddr())
 	require.NoError(t, second.Stop(t.Context()))
 }
 
@@ -104,7 +107,7 @@ func TestLifecycle(t *testing.T) {
 	lifecycletest.Stress(t, func(t *testing.T) lifecycle.Service {
 		t.Helper()
 		service, err := gateway.New(t.Context(), gateway.Config{
-			Logger: testkit.Logger(t), HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Agents: agents,
+			Logger: testkit.Logger(t), Telemetry: telemetry.Disabled(), HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0", Agents: agents,
 			Authenticator: auth.Anonymous{}, TaskStore: inner, Notifier: inner,
 		})
 		require.NoError(t, err)

@@ -53,8 +53,8 @@ func build(ctx context.Context, p *process.Process, s settings) error {
 	}
 	p.Parts.AddCloser("notifier connection", func(context.Context) error { return notifications.Close() })
 	service, err := gateway.New(ctx, gateway.Config{
-		Logger: p.Logger,
-		HTTP:   s.HTTP, GRPC: s.GRPC, PublicURL: s.PublicURL, PublicGRPC: s.PublicGRPC,
+		Logger: p.Logger, Telemetry: p.Telemetry,
+		HTTP: s.HTTP, GRPC: s.GRPC, PublicURL: s.PublicURL, PublicGRPC: s.PublicGRPC,
 		Agents: p.Agents, Authenticator: auth.Anonymous{}, TaskStore: store, Notifier: notifications, NATS: nc,
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
@@ -23,6 +24,9 @@ type interceptor struct {
 }
 
 func (i interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (res any, err error) {
+	if !ofA2A(info.FullMethod) {
+		return next(ctx, req)
+	}
 	err = i.call(ctx, info.FullMethod, func(ctx context.Context) error {
 		res, err = next(ctx, req)
 		return err
@@ -31,9 +35,18 @@ func (i interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServerI
 }
 
 func (i interceptor) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	if !ofA2A(info.FullMethod) {
+		return next(srv, stream)
+	}
 	return i.call(stream.Context(), info.FullMethod, func(ctx context.Context) error {
 		return next(srv, &admitted{stream, ctx})
 	})
+}
+
+// ofA2A tells A2A's methods from those of the health service, which has no
+// versions and no senders.
+func ofA2A(method string) bool {
+	return strings.HasPrefix(method, "/"+a2apb.A2AService_ServiceDesc.ServiceName+"/")
 }
 
 func (i interceptor) call(ctx context.Context, method string, next func(context.Context) error) error {

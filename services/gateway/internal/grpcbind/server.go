@@ -6,41 +6,44 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"time"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
 
 	"github.com/errandhq/errand/pkg/config"
+	"github.com/errandhq/errand/pkg/rpc"
+	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/services/gateway/internal/admission"
 	"github.com/errandhq/errand/services/gateway/internal/operation"
 )
 
 // Config is what the binding works with.
 type Config struct {
+	// Addr is the address to listen on.
+	Addr       string
 	Gate       *admission.Gate
 	Operations *operation.Service
 	Limits     config.Limits
 	Logger     *slog.Logger
+	Telemetry  *telemetry.Telemetry
 }
 
-// NewServer returns a server of the binding. Clients may ping often and while
-// they are idle: long streams depend on it behind load balancers that close
-// quiet connections, and the server pings as well.
-func NewServer(cfg Config) *grpc.Server {
+// NewServer returns a server of the binding.
+func NewServer(cfg Config) (*rpc.Server, error) {
 	around := interceptor{gate: cfg.Gate, logger: cfg.Logger}
-	server := grpc.NewServer(
-		grpc.MaxRecvMsgSize(cfg.Limits.Body),
-		grpc.StatsHandler(otelgrpc.NewServerHandler()),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.UnaryInterceptor(around.unary),
-		grpc.StreamInterceptor(around.stream),
-	)
-	a2apb.RegisterA2AServiceServer(server, service{cfg.Operations})
-	return server
+	server, err := rpc.NewServer(rpc.ServerConfig{
+		Addr:           cfg.Addr,
+		MaxRecvBytes:   cfg.Limits.Body,
+		Interceptors:   []rpc.Interceptor{{Name: "admission", Unary: around.unary, Stream: around.stream}},
+		FailuresLogged: true,
+		Telemetry:      cfg.Telemetry,
+		Logger:         cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a2apb.RegisterA2AServiceServer(server.Registrar(), service{cfg.Operations})
+	return server, nil
 }
 
 // service adds to the operations what gRPC does its own way.
