@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -54,7 +55,7 @@ func New() (*Agent, error) {
 	store := taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{
 		Authenticator: func(context.Context) (string, error) { return "anonymous", nil },
 	})
-	handler := a2asrv.NewHandler(agent, a2asrv.WithTaskStore(store))
+	handler := a2asrv.NewHandler(agent, a2asrv.WithTaskStore(store), a2asrv.WithLogger(slog.New(slog.DiscardHandler)))
 	a2agrpc.NewHandler(handler).RegisterWith(agent.grpc)
 	// It returns an error only if the listener breaks, which calls then show.
 	agent.serving.Go(func() { _ = agent.grpc.Serve(listener) })
