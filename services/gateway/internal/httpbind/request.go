@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -80,10 +81,21 @@ func tooLarge(limit int) error {
 func Admission(w http.ResponseWriter, r *http.Request) admission.Request {
 	return admission.Request{
 		Metadata:     r.Header,
-		QueryVersion: r.URL.Query().Get("A2A-Version"),
+		QueryVersion: queryVersion(r.URL.Query()),
 		Base:         Base(r.Context()),
 		Activated: func(uris []string) {
 			w.Header().Set("A2A-Extensions", strings.Join(uris, ", "))
 		},
 	}
+}
+
+// queryVersion is the query parameter A2A-Version. Names of service parameters
+// have no case (A2A §3.6.1).
+func queryVersion(query url.Values) string {
+	for name, values := range query {
+		if strings.EqualFold(name, "A2A-Version") {
+			return values[0]
+		}
+	}
+	return ""
 }

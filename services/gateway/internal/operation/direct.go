@@ -26,10 +26,12 @@ func (s *Service) acceptDirect(ctx context.Context, call *admission.Call, m mess
 		}
 	}
 	answer, err := s.ask(ctx, call, m)
-	if errors.Is(err, queue.ErrTooLarge) {
-		return s.needTask(ctx, call, m, &executorv1.TaskNeeded{Reason: "the message is too large to be answered directly"})
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, queue.ErrTooLarge) && call.Agent.Lifecycle == config.LifecycleMessage:
+		return nil, a2aerr.TooLarge("message", "must be smaller to be answered directly")
+	case errors.Is(err, queue.ErrTooLarge):
+		return s.needTask(ctx, call, m, &executorv1.TaskNeeded{Reason: "too large to be answered directly"})
+	case err != nil:
 		return nil, err
 	}
 	switch kind := answer.GetKind().(type) {
