@@ -20,6 +20,7 @@ import (
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/errandhq/errand/services/taskstore/internal/observe"
 	"github.com/errandhq/errand/services/taskstore/internal/publish"
+	"github.com/errandhq/errand/services/taskstore/internal/reaper"
 	"github.com/errandhq/errand/services/taskstore/internal/rpcserver"
 	"github.com/errandhq/errand/services/taskstore/internal/store"
 	"github.com/nats-io/nats.go"
@@ -166,5 +167,13 @@ func (s *Service) addKeepers(name string, published *events.Publisher) error {
 		return fmt.Errorf("build relay: %w", err)
 	}
 	s.Add("relay", relay)
+	reaper, err := reaper.New(reaper.Options{
+		Holder: name, Engine: s.engine, Store: s.store, Agents: s.cfg.Agents, NATS: s.cfg.NATS, Now: time.Now,
+		Logger: s.cfg.Logger, Meter: s.cfg.Telemetry.Meter(),
+	})
+	if err != nil {
+		return fmt.Errorf("build reaper: %w", err)
+	}
+	s.Add("reaper", reaper)
 	return nil
 }

@@ -36,7 +36,7 @@ WHERE tenant = ?
 	AND message_id = ?`, func(r *row) error {
 		found = &engine.Dedupe{
 			DedupeKey:   engine.DedupeKey{Tenant: r.text(), Subject: r.text(), Agent: r.text(), MessageID: r.text()},
-			Fingerprint: r.blob(), TaskID: r.text(), DirectID: r.text(), AcceptedVersion: r.int(), CreatedAt: r.time(),
+			Fingerprint: r.blob(), TaskID: r.id(), DirectID: r.text(), AcceptedVersion: r.int(), CreatedAt: r.time(),
 		}
 		return nil
 	}, key.Tenant, key.Subject, key.Agent, key.MessageID)
@@ -51,7 +51,7 @@ WHERE tenant = ?
 	AND subject = ?
 	AND agent = ?
 	AND message_id = ?`,
-		null(d.TaskID), d.DirectID, d.AcceptedVersion, d.Tenant, d.Subject, d.Agent, d.MessageID)
+		taskID(d.TaskID), d.DirectID, d.AcceptedVersion, d.Tenant, d.Subject, d.Agent, d.MessageID)
 	return err
 }
 

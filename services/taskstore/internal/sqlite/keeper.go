@@ -121,7 +121,7 @@ func (e *Engine) ReadDeadLetters(ctx context.Context, limit int) ([]engine.DeadL
 	err := e.read(ctx, func(c *conn) error {
 		return c.query(`SELECT task_id, tenant, agent, reason, attempts, at FROM dead_letters ORDER BY at DESC, task_id LIMIT ?`, func(r *row) error {
 			letters = append(letters, engine.DeadLetter{
-				TaskID: r.text(), Tenant: r.text(), Agent: r.text(), Reason: r.text(),
+				TaskID: r.id(), Tenant: r.text(), Agent: r.text(), Reason: r.text(),
 				Attempts: int32(r.int()), At: r.time(), //nolint:gosec // written from one
 			})
 			return nil
@@ -137,7 +137,7 @@ func (e *Engine) readIDs(ctx context.Context, what, sql string, args ...any) ([]
 	var ids []string
 	err := e.read(ctx, func(c *conn) error {
 		return c.query(sql, func(r *row) error {
-			ids = append(ids, r.text())
+			ids = append(ids, r.id())
 			return nil
 		}, args...)
 	})

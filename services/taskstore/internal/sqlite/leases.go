@@ -18,7 +18,7 @@ UPDATE leases
 SET expires_at = ?
 WHERE task_id = ?
 	AND lease_epoch = ?
-	AND holder = ?`, until, ref.TaskID, ref.Epoch, holder)
+	AND holder = ?`, until, taskID(ref.TaskID), ref.Epoch, holder)
 			if err != nil {
 				return err
 			}
@@ -26,7 +26,7 @@ WHERE task_id = ?
 			err = c.query(`SELECT state, message_version FROM tasks WHERE id = ?`, func(r *row) error {
 				renewals[i].State, renewals[i].MessageVersion = r.state(), r.int()
 				return nil
-			}, ref.TaskID)
+			}, taskID(ref.TaskID))
 			if err != nil {
 				return err
 			}
@@ -44,7 +44,7 @@ func (e *Engine) LapsedLeases(ctx context.Context, now time.Time, limit int) ([]
 	var lapsed []engine.LeaseRef
 	err := e.read(ctx, func(c *conn) error {
 		return c.query(`SELECT task_id, lease_epoch FROM leases WHERE expires_at < ? ORDER BY expires_at LIMIT ?`, func(r *row) error {
-			lapsed = append(lapsed, engine.LeaseRef{TaskID: r.text(), Epoch: r.int()})
+			lapsed = append(lapsed, engine.LeaseRef{TaskID: r.id(), Epoch: r.int()})
 			return nil
 		}, now, limit)
 	})

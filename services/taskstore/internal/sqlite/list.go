@@ -41,7 +41,7 @@ func listStatement(q engine.ListQuery) (sql string, args []any) {
 	where, args := filter(q)
 	if q.BeforeID != "" {
 		where += ` AND status_time <= ? AND (status_time < ? OR id > ?)`
-		args = append(args, q.BeforeTime, q.BeforeTime, q.BeforeID)
+		args = append(args, q.BeforeTime, q.BeforeTime, taskID(q.BeforeID))
 	}
 	return `SELECT ` + taskColumns + ` FROM tasks INDEXED BY ` + index(q) + where + `
 ORDER BY status_time DESC, id

@@ -49,7 +49,7 @@ func (c *conn) reserve(d engine.Dedupe, l *engine.Loaded) error {
 INSERT INTO dedupe_keys (`+dedupeColumns+`)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING`,
-		d.Tenant, d.Subject, d.Agent, d.MessageID, notNull(d.Fingerprint), null(d.TaskID), d.DirectID, d.AcceptedVersion, d.CreatedAt)
+		d.Tenant, d.Subject, d.Agent, d.MessageID, notNull(d.Fingerprint), taskID(d.TaskID), d.DirectID, d.AcceptedVersion, d.CreatedAt)
 	if err != nil {
 		return err
 	}
@@ -68,9 +68,9 @@ ON CONFLICT DO NOTHING`,
 func (c *conn) probe(sel engine.Selection, l *engine.Loaded) error {
 	for _, id := range sel.Leases {
 		err := c.query(`SELECT task_id, lease_epoch, holder, expires_at FROM leases WHERE task_id = ?`, func(r *row) error {
-			l.Leases[id] = engine.Lease{LeaseRef: engine.LeaseRef{TaskID: r.text(), Epoch: r.int()}, Holder: r.text(), ExpiresAt: r.time()}
+			l.Leases[id] = engine.Lease{LeaseRef: engine.LeaseRef{TaskID: r.id(), Epoch: r.int()}, Holder: r.text(), ExpiresAt: r.time()}
 			return nil
-		}, id)
+		}, taskID(id))
 		if err != nil {
 			return fmt.Errorf("read lease: %w", err)
 		}
@@ -85,20 +85,12 @@ ORDER BY version DESC
 LIMIT 1`, func(r *row) error {
 			l.Artifacts[key] = engine.ArtifactHead{Position: r.int(), Bytes: r.int()}
 			return nil
-		}, key.TaskID, key.ArtifactID)
+		}, taskID(key.TaskID), key.ArtifactID)
 		if err != nil {
 			return fmt.Errorf("probe artifact: %w", err)
 		}
 	}
 	return nil
-}
-
-// null stores an empty text as NULL.
-func null(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
 }
 
 // notNull stores missing bytes as empty ones.

@@ -38,14 +38,14 @@ func (e *Engine) ReadTasks(ctx context.Context, scope engine.Scope, ids []string
 // snapshot completes a task's row. It runs in the transaction that read the row.
 func (c *conn) snapshot(t *engine.Task, detail engine.Detail) (*engine.Snapshot, error) {
 	s := &engine.Snapshot{Task: t}
-	err := c.messages(`version = ? AND kind = 2`, func(m engine.Message) { s.StatusMessage = &m }, t.ID, t.StatusVersion)
+	err := c.messages(`version = ? AND kind = 2`, func(m engine.Message) { s.StatusMessage = &m }, taskID(t.ID), t.StatusVersion)
 	if err != nil {
 		return nil, err
 	}
 	if detail.History != 0 {
 		// A negative limit is none, to SQLite too.
 		err := c.messages(`(version <> ? OR kind = 1) ORDER BY version DESC LIMIT ?`,
-			func(m engine.Message) { s.History = append(s.History, m) }, t.ID, t.StatusVersion, detail.History)
+			func(m engine.Message) { s.History = append(s.History, m) }, taskID(t.ID), t.StatusVersion, detail.History)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (c *conn) snapshot(t *engine.Task, detail engine.Detail) (*engine.Snapshot,
 func (c *conn) messages(condition string, each func(engine.Message), args ...any) error {
 	err := c.query(`SELECT task_id, version, kind, data, request FROM messages WHERE task_id = ? AND `+condition, func(r *row) error {
 		each(engine.Message{
-			TaskID: r.text(), Version: r.int(), Kind: engine.MessageKind(r.int()), //nolint:gosec // checked by the schema
+			TaskID: r.id(), Version: r.int(), Kind: engine.MessageKind(r.int()), //nolint:gosec // checked by the schema
 			Data: r.blob(), Request: r.blob(),
 		})
 		return nil
@@ -71,7 +71,7 @@ func (c *conn) messages(condition string, each func(engine.Message), args ...any
 	return nil
 }
 
-func (c *conn) chunks(taskID string) ([]engine.Chunk, error) {
+func (c *conn) chunks(id string) ([]engine.Chunk, error) {
 	var chunks []engine.Chunk
 	err := c.query(`
 SELECT task_id, artifact_id, version, position, total, data
@@ -79,11 +79,11 @@ FROM artifact_chunks
 WHERE task_id = ?
 ORDER BY position, version`, func(r *row) error {
 		chunks = append(chunks, engine.Chunk{
-			ArtifactKey: engine.ArtifactKey{TaskID: r.text(), ArtifactID: r.text()},
+			ArtifactKey: engine.ArtifactKey{TaskID: r.id(), ArtifactID: r.text()},
 			Version:     r.int(), Position: r.int(), Total: r.int(), Data: r.blob(),
 		})
 		return nil
-	}, taskID)
+	}, taskID(id))
 	if err != nil {
 		return nil, fmt.Errorf("read artifact chunks: %w", err)
 	}
@@ -96,9 +96,9 @@ func (e *Engine) ReadHeads(ctx context.Context, refs []engine.TaskRef) ([]engine
 	err := e.read(ctx, func(c *conn) error {
 		for _, ref := range refs {
 			err := c.query(`SELECT id, version, state FROM tasks WHERE id = ? AND tenant = ?`, func(r *row) error {
-				heads = append(heads, engine.Head{ID: r.text(), Version: r.int(), State: r.state()})
+				heads = append(heads, engine.Head{ID: r.id(), Version: r.int(), State: r.state()})
 				return nil
-			}, ref.ID, ref.Tenant)
+			}, taskID(ref.ID), ref.Tenant)
 			if err != nil {
 				return err
 			}
@@ -120,7 +120,7 @@ func (e *Engine) ReadUserMessages(ctx context.Context, ref engine.TaskRef, after
 			return err
 		}
 		return c.messages(`version > ? AND kind = 1 ORDER BY version`,
-			func(m engine.Message) { found = append(found, m) }, ref.ID, after)
+			func(m engine.Message) { found = append(found, m) }, taskID(ref.ID), after)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read user messages: %w", err)
@@ -132,7 +132,7 @@ const eventColumns = `tenant, task_id, version, created_at, publisher, publish_s
 
 func scanEvent(r *row) engine.Event {
 	return engine.Event{
-		Tenant: r.text(), TaskID: r.text(), Version: r.int(), CreatedAt: r.time(),
+		Tenant: r.text(), TaskID: r.id(), Version: r.int(), CreatedAt: r.time(),
 		Publisher: r.text(), Seq: r.int(), Data: r.blob(),
 	}
 }
@@ -153,7 +153,7 @@ func (e *Engine) ReadEvents(ctx context.Context, scope engine.Scope, id string, 
 		return c.query(`SELECT `+eventColumns+` FROM events WHERE task_id = ? AND version > ? ORDER BY version LIMIT ?`, func(r *row) error {
 			events = append(events, scanEvent(r))
 			return nil
-		}, id, after, limit)
+		}, taskID(id), after, limit)
 	})
 	if errors.Is(err, engine.ErrNotFound) {
 		return nil, engine.Head{}, engine.ErrNotFound

@@ -42,7 +42,7 @@ func (c *conn) insertTask(t *engine.Task) error {
 }
 
 func (c *conn) updateTask(u engine.TaskUpdate) error {
-	changed, err := c.exec(updateTask, append(mutableValues(u.Task), u.Task.ID, u.ReadVersion, u.ReadLeaseEpoch)...)
+	changed, err := c.exec(updateTask, append(mutableValues(u.Task), taskID(u.Task.ID), u.ReadVersion, u.ReadLeaseEpoch)...)
 	if err == nil && changed == 0 {
 		err = engine.ErrConflict
 	}
@@ -51,12 +51,12 @@ func (c *conn) updateTask(u engine.TaskUpdate) error {
 
 func (c *conn) insertMessage(m engine.Message) error {
 	_, err := c.exec(`INSERT INTO messages (task_id, version, kind, data, request) VALUES (?, ?, ?, ?, ?)`,
-		m.TaskID, m.Version, int64(m.Kind), notNull(m.Data), m.Request)
+		taskID(m.TaskID), m.Version, int64(m.Kind), notNull(m.Data), m.Request)
 	return err
 }
 
 func (c *conn) dropArtifact(k engine.ArtifactKey) error {
-	_, err := c.exec(`DELETE FROM artifact_chunks WHERE task_id = ? AND artifact_id = ?`, k.TaskID, k.ArtifactID)
+	_, err := c.exec(`DELETE FROM artifact_chunks WHERE task_id = ? AND artifact_id = ?`, taskID(k.TaskID), k.ArtifactID)
 	return err
 }
 
@@ -64,7 +64,7 @@ func (c *conn) insertChunk(ch engine.Chunk) error {
 	_, err := c.exec(`
 INSERT INTO artifact_chunks (task_id, artifact_id, version, position, total, data)
 VALUES (?, ?, ?, ?, ?, ?)`,
-		ch.TaskID, ch.ArtifactID, ch.Version, ch.Position, ch.Total, notNull(ch.Data))
+		taskID(ch.TaskID), ch.ArtifactID, ch.Version, ch.Position, ch.Total, notNull(ch.Data))
 	return err
 }
 
@@ -72,7 +72,7 @@ func (c *conn) insertEvent(ev engine.Event) error {
 	_, err := c.exec(`
 INSERT INTO events (task_id, version, tenant, created_at, publisher, publish_seq, data)
 VALUES (?, ?, ?, ?, ?, ?, ?)`,
-		ev.TaskID, ev.Version, ev.Tenant, ev.CreatedAt, ev.Publisher, ev.Seq, notNull(ev.Data))
+		taskID(ev.TaskID), ev.Version, ev.Tenant, ev.CreatedAt, ev.Publisher, ev.Seq, notNull(ev.Data))
 	return err
 }
 
@@ -82,12 +82,12 @@ INSERT INTO leases (task_id, lease_epoch, holder, expires_at)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (task_id) DO UPDATE
 SET lease_epoch = excluded.lease_epoch, holder = excluded.holder, expires_at = excluded.expires_at`,
-		l.TaskID, l.Epoch, l.Holder, l.ExpiresAt)
+		taskID(l.TaskID), l.Epoch, l.Holder, l.ExpiresAt)
 	return err
 }
 
-func (c *conn) dropLease(taskID string) error {
-	_, err := c.exec(`DELETE FROM leases WHERE task_id = ?`, taskID)
+func (c *conn) dropLease(id string) error {
+	_, err := c.exec(`DELETE FROM leases WHERE task_id = ?`, taskID(id))
 	return err
 }
 
@@ -95,6 +95,6 @@ func (c *conn) insertDeadLetter(d engine.DeadLetter) error {
 	_, err := c.exec(`
 INSERT INTO dead_letters (task_id, tenant, agent, reason, attempts, at)
 VALUES (?, ?, ?, ?, ?, ?)`,
-		d.TaskID, d.Tenant, d.Agent, d.Reason, int64(d.Attempts), d.At)
+		taskID(d.TaskID), d.Tenant, d.Agent, d.Reason, int64(d.Attempts), d.At)
 	return err
 }

@@ -23,7 +23,7 @@ WHERE id = ?
 
 func scanTask(r *row) *engine.Task {
 	return &engine.Task{
-		ID: r.text(), Tenant: r.text(), Agent: r.text(), Owner: r.text(), ContextID: r.text(), CreatedAt: r.time(),
+		ID: r.id(), Tenant: r.text(), Agent: r.text(), Owner: r.text(), ContextID: r.text(), CreatedAt: r.time(),
 		State: r.state(), StatusVersion: r.int(), StatusTime: r.time(),
 		Version: r.int(), MessageVersion: r.int(), HandledVersion: r.int(),
 		Metadata: r.blob(), ArtifactBytes: r.int(), TerminalAt: r.time(),
@@ -34,7 +34,7 @@ func scanTask(r *row) *engine.Task {
 }
 
 func fixedValues(t *engine.Task) []any {
-	return []any{t.ID, t.Tenant, t.Agent, t.Owner, t.ContextID, t.CreatedAt}
+	return []any{taskID(t.ID), t.Tenant, t.Agent, t.Owner, t.ContextID, t.CreatedAt}
 }
 
 func mutableValues(t *engine.Task) []any {
@@ -66,6 +66,6 @@ func (c *conn) findTask(scope engine.Scope, id string) (*engine.Task, error) {
 	err := c.query(`SELECT `+taskColumns+` FROM tasks WHERE id = ?`+where, func(r *row) error {
 		found = scanTask(r)
 		return nil
-	}, append([]any{id}, args...)...)
+	}, append([]any{taskID(id)}, args...)...)
 	return found, err
 }

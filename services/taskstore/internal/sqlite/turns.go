@@ -15,7 +15,7 @@ func (e *Engine) ReadTurns(ctx context.Context, key engine.ContextKey, limit int
 	const within = ` WHERE tenant = ? AND agent = ? AND context_id = ? AND owner = ? ORDER BY created_at DESC, id DESC LIMIT ?`
 	err := e.read(ctx, func(c *conn) error {
 		err := c.query(`SELECT created_at, id FROM tasks`+within, func(r *row) error {
-			turns = append(turns, engine.Turn{CreatedAt: r.time(), TaskID: r.text()})
+			turns = append(turns, engine.Turn{CreatedAt: r.time(), TaskID: r.id()})
 			return nil
 		}, args...)
 		if err != nil {

@@ -138,8 +138,8 @@ func benchmarkReads(b *testing.B, db Database, tasks int) {
 		"all":       {Scope: s.scope},
 		"owned":     {Scope: owned},
 		"completed": {Scope: s.scope, State: task.Completed},
-		"failed":    {Scope: owned, State: task.Failed},
-		"context":   {Scope: s.scope, ContextId: "context-7"},
+		"parked":    {Scope: owned, State: task.InputRequired},
+		"context":   {Scope: s.scope, ContextId: "context-1"},
 	} {
 		r.PageSize = 50
 		b.Run("list/"+name, func(b *testing.B) {

@@ -14,9 +14,14 @@ import (
 // loadAtOnce is how many tasks one transaction of Load inserts.
 const loadAtOnce = 2000
 
+// parked is how many of the tasks that Load makes are INPUT_REQUIRED, however
+// many there are.
+const parked = 200
+
 // Load fills a database with tasks as they are when they are over, past the
-// rules and quickly: tenant t, agent a, ten owners, a thousand contexts, one in
-// twenty FAILED and one in fifty INPUT_REQUIRED, a minute between two of them.
+// rules and quickly: tenant t, agent a, three in four of owner-1, two in three
+// in context-1, nearly all COMPLETED, a minute between two of them. So each list
+// but the one of a rare state has more than 10,000 matches among 20,000 tasks.
 func Load(ctx context.Context, w engine.Writer, tasks int) (ids []string, err error) {
 	at := time.Now().Add(-time.Duration(tasks) * time.Minute).UTC().Truncate(time.Millisecond)
 	for len(ids) < tasks {
@@ -39,18 +44,21 @@ func Load(ctx context.Context, w engine.Writer, tasks int) (ids []string, err er
 // loadTask adds a task that is queued and then over: a terminal one takes no message.
 func loadTask(changes *engine.Changes, i int, at time.Time) (id string, err error) {
 	queued := engine.Task{
-		ID: task.NewID(), Tenant: "t", Agent: "a", Owner: fmt.Sprint("owner-", i%10), ContextID: fmt.Sprint("context-", i%1000),
+		ID: task.NewID(), Tenant: "t", Agent: "a", Owner: "owner-1", ContextID: "context-1",
 		CreatedAt: at, State: task.Submitted, StatusVersion: 1, StatusTime: at, Version: 1, MessageVersion: 1,
 		Phase: engine.PhaseQueued, QueuedAt: at, EnqueueCount: 1,
+	}
+	if i%4 == 0 {
+		queued.Owner = fmt.Sprint("owner-", i%100)
+	}
+	if i%3 == 0 {
+		queued.ContextID = fmt.Sprint("context-", i)
 	}
 	over := queued
 	over.Version, over.StatusVersion, over.HandledVersion = 3, 3, 1
 	over.Phase, over.QueuedAt = engine.PhaseIdle, time.Time{}
 	over.State, over.TerminalAt = task.Completed, at
-	switch {
-	case i%20 == 1:
-		over.State = task.Failed
-	case i%50 == 2:
+	if i < parked {
 		over.State, over.TerminalAt = task.InputRequired, time.Time{}
 	}
 	asked, err := proto.Marshal(&a2apb.Message{

@@ -1,10 +1,10 @@
--- Times are milliseconds since 1970, in UTC. States are the numbers of
--- lf.a2a.v1.TaskState; 3, 4, 5 and 7 are the terminal ones. Encoded protobuf is
--- a BLOB, what is searched is a column.
+-- Ids of tasks are the 16 bytes of their UUIDs. Times are milliseconds since 1970,
+-- in UTC. States are the numbers of lf.a2a.v1.TaskState; 3, 4, 5 and 7 are the
+-- terminal ones. Encoded protobuf is a BLOB, what is searched is a column.
 
 -- +goose Up
 CREATE TABLE tasks (
-    id TEXT NOT NULL PRIMARY KEY,
+    id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 16),
     tenant TEXT NOT NULL,
     agent TEXT NOT NULL,
     owner TEXT NOT NULL,
@@ -55,7 +55,7 @@ CREATE INDEX tasks_parked ON tasks (agent, status_time) WHERE state IN (6, 8);
 CREATE INDEX tasks_running ON tasks (agent, turn_started_at) WHERE turn_started_at IS NOT NULL;
 
 CREATE TABLE leases (
-    task_id TEXT NOT NULL PRIMARY KEY REFERENCES tasks (id),
+    task_id BLOB NOT NULL PRIMARY KEY REFERENCES tasks (id),
     lease_epoch INTEGER NOT NULL,
     holder TEXT NOT NULL,
     expires_at INTEGER NOT NULL
@@ -64,7 +64,7 @@ CREATE TABLE leases (
 CREATE INDEX leases_by_expiry ON leases (expires_at);
 
 CREATE TABLE messages (
-    task_id TEXT NOT NULL REFERENCES tasks (id),
+    task_id BLOB NOT NULL REFERENCES tasks (id),
     version INTEGER NOT NULL,
     kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
     data BLOB NOT NULL,
@@ -73,7 +73,7 @@ CREATE TABLE messages (
 ) STRICT;
 
 CREATE TABLE artifact_chunks (
-    task_id TEXT NOT NULL REFERENCES tasks (id),
+    task_id BLOB NOT NULL REFERENCES tasks (id),
     artifact_id TEXT NOT NULL,
     version INTEGER NOT NULL,
     position INTEGER NOT NULL,
@@ -83,7 +83,7 @@ CREATE TABLE artifact_chunks (
 ) STRICT;
 
 CREATE TABLE events (
-    task_id TEXT NOT NULL REFERENCES tasks (id),
+    task_id BLOB NOT NULL REFERENCES tasks (id),
     version INTEGER NOT NULL,
     tenant TEXT NOT NULL,
     created_at INTEGER NOT NULL,
@@ -107,7 +107,7 @@ CREATE TABLE dedupe_keys (
     agent TEXT NOT NULL,
     message_id TEXT NOT NULL,
     fingerprint BLOB NOT NULL,
-    task_id TEXT,
+    task_id BLOB,
     direct_id TEXT NOT NULL,
     accepted_version INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
@@ -153,7 +153,7 @@ CREATE TABLE roles (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE dead_letters (
-    task_id TEXT NOT NULL PRIMARY KEY REFERENCES tasks (id),
+    task_id BLOB NOT NULL PRIMARY KEY REFERENCES tasks (id),
     tenant TEXT NOT NULL,
     agent TEXT NOT NULL,
     reason TEXT NOT NULL,
