@@ -42,7 +42,7 @@ const (
 // exitError ends the program without another word: the command has said it all.
 type exitError int
 
-func (c exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // run is the program with everything from outside passed in. The first interrupt
 // ends the command, the second the process.
