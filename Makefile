@@ -18,8 +18,10 @@ TEST_FLAGS ?=
 DEV_FLAGS  ?=
 AGAINST    ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
-MODULES  := proto pkg services $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+MODULES  := proto pkg services
 PACKAGES := $(MODULES:%=./%/...)
+# An example is a module outside the workspace, as a copy of it would be.
+EXAMPLES := $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 SERVICES := gateway taskstore executor notifier
 
 TOOLS := .bin
@@ -58,12 +60,14 @@ WITH_POSTGRES := deploy/postgres/with-test-postgres
 
 .PHONY: test
 test: ## Run all tests; Postgres is installed where missing (TEST_FLAGS="-run Name …")
-	@echo "==> go test $(PACKAGES)"
+	@echo "==> go test $(EXAMPLES) $(PACKAGES)"
+	@for example in $(EXAMPLES); do (cd "$$example" && GOWORK=off go test $(TEST_FLAGS) ./...); done
 	@$(WITH_POSTGRES) go test $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: race
 race: ## Run all tests with the race detector
-	@echo "==> go test -race $(PACKAGES)"
+	@echo "==> go test -race $(EXAMPLES) $(PACKAGES)"
+	@for example in $(EXAMPLES); do (cd "$$example" && GOWORK=off go test -race $(TEST_FLAGS) ./...); done
 	@$(WITH_POSTGRES) go test -race $(TEST_FLAGS) $(PACKAGES)
 
 .PHONY: fuzz
@@ -83,6 +87,7 @@ lint: $(LINT) $(BUILD)/proto/errand.binpb $(BUF) ## Lint the Go code, the import
 	@$(BUF) lint $(BUILD)/proto/errand.binpb
 	@echo "==> golangci-lint run $(PACKAGES)"
 	@$(LINT) run $(PACKAGES)
+	@for example in $(EXAMPLES); do (cd "$$example" && GOWORK=off $(CURDIR)/$(LINT) run ./...); done
 	@echo "==> import rules"
 	@go test -count=1 ./services/internal/archtest
 
@@ -96,7 +101,7 @@ fresh: tools-generate ## Check that the committed generated code is what `make g
 
 .PHONY: tidy
 tidy: ## Check that each go.mod is tidy
-	@for module in $(MODULES); do \
+	@for module in $(MODULES) $(EXAMPLES); do \
 		echo "==> go mod tidy -diff in $$module"; \
 		(cd "$$module" && go mod tidy -diff); \
 	done
