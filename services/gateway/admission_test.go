@@ -46,6 +46,7 @@ func TestTheVersionMayStandInTheQuery(t *testing.T) {
 	b := newBench(t)
 	none := with(t.Context())
 	require.Equal(t, http.StatusOK, b.send(none, "GET", "/tasks?A2A-Version=1.0", "").StatusCode)
+	require.Equal(t, http.StatusOK, b.send(none, "GET", "/tasks?a2a-version=1.0", "").StatusCode, "names have no case")
 	require.Contains(t, b.body(b.send(none, "POST", "/rpc?A2A-Version=1.0", envelope("ListTasks", "{}"))), `"result"`)
 	require.Equal(t, http.StatusBadRequest, b.send(with(t.Context(), "A2A-Version", "0.3"), "GET", "/tasks?A2A-Version=1.0", "").StatusCode, "the header wins")
 }

@@ -23,7 +23,7 @@ func TestRESTTakesBothJSONTypesAndAnswersInTheRightOne(t *testing.T) {
 		{newer + "; charset=utf-8", "*/*", newer},
 		{newer, older, older},
 		{older, newer, newer},
-		{older, newer + ", " + older, older},
+		{older, older + ", " + newer, newer},
 		{older, "*/*", older},
 		{"application/json;charset=UTF-8", "text/event-stream", older},
 	} {
@@ -141,6 +141,8 @@ func TestJSONRPCEnvelopes(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":"` + strings.Repeat("x", 300) + `","method":"GetTask"}`, "null", "-32600"},
 		{`{"jsonrpc":"1.0","id":2,"method":"GetTask","params":{"id":"x"}}`, "2", "-32600"},
 		{`{"id":2,"method":"GetTask","params":{"id":"x"}}`, "2", "-32600"},
+		{`{"jsonrpc":"2.0","id":2,"method":null}`, "2", "-32600"},
+		{`{"jsonrpc":"2.0","id":2,"method":""}`, "2", "-32601"},
 		{`{"JSONRPC":"2.0","id":2,"method":"GetTask","params":{"id":"x"}}`, "2", "-32600"},
 		{`{"jsonrpc":"2.0","id":2}`, "2", "-32600"},
 		{`{"jsonrpc":"2.0","id":2,"method":5}`, "2", "-32600"},

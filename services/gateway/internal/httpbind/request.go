@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -92,9 +93,9 @@ func Admission(w http.ResponseWriter, r *http.Request) admission.Request {
 // queryVersion is the query parameter A2A-Version. Names of service parameters
 // have no case (A2A §3.6.1).
 func queryVersion(query url.Values) string {
-	for name, values := range query {
+	for _, name := range slices.Sorted(maps.Keys(query)) { // one answer for two spellings
 		if strings.EqualFold(name, "A2A-Version") {
-			return values[0]
+			return query.Get(name)
 		}
 	}
 	return ""

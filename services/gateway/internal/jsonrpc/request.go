@@ -45,7 +45,8 @@ func parse(body []byte, limits config.Limits) (request, error) {
 	if string(members["jsonrpc"]) != `"2.0"` {
 		return r, a2aerr.InvalidRequest(`jsonrpc must be "2.0"`)
 	}
-	if err := json.Unmarshal(members["method"], &r.Method); err != nil || r.Method == "" {
+	method := members["method"]
+	if err := json.Unmarshal(method, &r.Method); err != nil || method[0] != '"' {
 		return r, a2aerr.InvalidRequest("method must be a string")
 	}
 	r.Params, err = parseParams(members["params"])

@@ -92,10 +92,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // unless the client names the newer one, or speaks it and doesn't care.
 func negotiate(r *http.Request) string {
 	if httpbind.Accepts(r, httpbind.A2AJSON) {
-		if !httpbind.Accepts(r, httpbind.JSON) {
-			return httpbind.A2AJSON
-		}
-		return httpbind.JSON
+		return httpbind.A2AJSON
 	}
 	anything := r.Header.Get("Accept") == "" || httpbind.Accepts(r, "*/*")
 	if anything && httpbind.CheckContentType(r, httpbind.A2AJSON) == nil && r.ContentLength != 0 {
