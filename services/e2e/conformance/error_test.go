@@ -33,6 +33,11 @@ func TestAnUnknownTaskIsNotFound(t *testing.T) {
 			got := c.refused(taskNotFound, binding.GetTask, &a2apb.GetTaskRequest{Id: id})
 			require.Equal(t, id, got.Info().GetMetadata()["taskId"])
 		}
+		if c.Name() == "rest" { // a path without an id is that of no operation
+			none := c.ask(binding.CancelTask, &a2apb.CancelTaskRequest{})
+			require.Equal(t, "METHOD_NOT_FOUND", none.Err.Reason())
+			return
+		}
 		c.invalid("id", binding.CancelTask, &a2apb.CancelTaskRequest{})
 	})
 }

@@ -66,7 +66,7 @@ func TestAForeignTenantGivesNothingAway(t *testing.T) {
 	t.Parallel()
 	each(t, defaultAgent, func(t *testing.T, c *caller) {
 		mine := c.send(say("ask"))
-		for _, tenant := range []string{"t2", "Default", " default", "default ", "default.", ".scripted", "default.scripted.x", "self", "default.nobody", "*", "a/b"} {
+		for _, tenant := range []string{"t2", "Default", " default", "default ", "default.", ".scripted", "default.scripted.x", "default.nobody", "*", "a/b"} {
 			answer := c.ask(binding.GetTask, &a2apb.GetTaskRequest{Tenant: tenant, Id: mine.GetId()})
 			require.NotNil(t, answer.Err, "tenant %q", tenant)
 			require.Contains(t, []string{"TASK_NOT_FOUND", "INVALID_PARAMS", "UNAUTHORIZED", "METHOD_NOT_FOUND"}, answer.Err.Reason(), "tenant %q", tenant)

@@ -26,27 +26,30 @@ func probe(name string) agent.Agent {
 	return agent.Agent{
 		Name: name,
 		Handler: agent.HandlerFunc(func(ctx context.Context, t *agent.Task) error {
-			run, ok := scripts.Load(agent.TextOf(t.Messages()[0].GetMessage()))
+			run, ok := scripts.Load(nameOf(t.Messages()[0].GetMessage()))
 			if !ok {
-				return fmt.Errorf("no script for %q", agent.TextOf(t.Messages()[0].GetMessage()))
+				return fmt.Errorf("no script for %q", nameOf(t.Messages()[0].GetMessage()))
 			}
 			return run.(agent.HandlerFunc)(ctx, t)
 		}),
 		Messages: agent.MessageHandlerFunc(func(ctx context.Context, r *agent.Request) error {
-			run, ok := scripts.Load(agent.TextOf(r.Message()))
+			run, ok := scripts.Load(nameOf(r.Message()))
 			if !ok {
-				return fmt.Errorf("no script for %q", agent.TextOf(r.Message()))
+				return fmt.Errorf("no script for %q", nameOf(r.Message()))
 			}
 			return run.(agent.MessageHandlerFunc)(ctx, r)
 		}),
 		Router: agent.RouterFunc(func(_ context.Context, r *agent.Request) (string, error) {
-			if strings.HasPrefix(agent.TextOf(r.Message()), quick) {
+			if strings.HasPrefix(nameOf(r.Message()), quick) {
 				return "answer", nil
 			}
 			return "script", nil
 		}),
 	}
 }
+
+// nameOf is the text of the first part, which names the script.
+func nameOf(m *a2apb.Message) string { return m.GetParts()[0].GetText() }
 
 // script makes the probe agent run handler for tasks that begin with the text.
 func script(t *testing.T, handler agent.HandlerFunc) (text string) {

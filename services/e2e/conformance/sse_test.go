@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"io"
 	"net/http"
 	"strconv"
 	"testing"
@@ -124,20 +125,27 @@ func TestSubscribeIsServedByGetAndByPost(t *testing.T) {
 	t.Parallel()
 	eachEngine(t, func(t *testing.T, cluster *harness.Cluster) {
 		c := callers(t, cluster, defaultAgent)[1]
-		sent := c.send(say("sleep 1", immediately))
+		sent := c.send(say("ask"))
+		var streams []*http.Response
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			for _, prefix := range []string{"", "/default", "/self.scripted", "/agents/scripted", "/agents/scripted/default.scripted"} {
-				t.Run(method+prefix, func(t *testing.T) {
-					t.Parallel()
-					url := cluster.Client.URL + prefix + "/tasks/" + sent.GetId() + ":subscribe"
-					header := http.Header{"A2a-Version": {"1.0"}, "Accept": {"text/event-stream"}}
-					got, err := binding.Do(within(t), cluster.Client.HTTP, method, url, header, nil)
-					require.NoError(t, err)
-					require.Equal(t, http.StatusOK, got.Status, "%s", got.Body)
-					require.Equal(t, "text/event-stream", got.Header.Get("Content-Type"))
-					require.Contains(t, string(got.Body), "TASK_STATE_COMPLETED")
-				})
+				r, err := http.NewRequestWithContext(within(t), method, cluster.Client.URL+prefix+"/tasks/"+sent.GetId()+":subscribe", nil)
+				require.NoError(t, err)
+				r.Header = http.Header{"A2a-Version": {"1.0"}, "Accept": {"text/event-stream"}}
+				got, err := cluster.Client.HTTP.Do(r)
+				require.NoError(t, err)
+				defer got.Body.Close()
+				require.Equal(t, http.StatusOK, got.StatusCode, "%s %s", method, prefix)
+				require.Equal(t, "text/event-stream", got.Header.Get("Content-Type"))
+				streams = append(streams, got)
 			}
+		}
+		c.cancel(sent.GetId())
+		for _, got := range streams {
+			body, err := io.ReadAll(got.Body)
+			require.NoError(t, err)
+			require.Contains(t, string(body), "TASK_STATE_INPUT_REQUIRED", got.Request.URL)
+			require.Contains(t, string(body), "TASK_STATE_CANCELED", got.Request.URL)
 		}
 	})
 }

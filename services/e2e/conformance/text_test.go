@@ -39,7 +39,7 @@ func TestTextComesBackAsItWas(t *testing.T) {
 func TestOddIDsRoundTripOrAreRefused(t *testing.T) {
 	t.Parallel()
 	each(t, defaultAgent, func(t *testing.T, c *caller) {
-		for _, id := range []string{"a\u0000b" + uuid.NewString(), "\u0001" + uuid.NewString(), "🙂" + uuid.NewString(), "a\nb" + uuid.NewString()} {
+		for _, id := range []string{"a\u0000b" + uuid.NewString(), "\u0001" + uuid.NewString(), "🙂" + uuid.NewString(), "a\nb" + uuid.NewString(), "a\r\nPUB x 0"} {
 			answer := c.ask(binding.SendMessage, say("echo", inContext(id), as(id)))
 			if answer.Err != nil {
 				invalidParams.check(t, c.Binding, answer)
@@ -59,7 +59,7 @@ func TestLoneSurrogatesAreRefusedOrReplaced(t *testing.T) {
 	eachJSON(t, defaultAgent, func(t *testing.T, _ *caller, b binding.JSON) {
 		for _, members := range []string{
 			`"parts":[{"text":"a\ud83db"}]`, `"parts":[{"text":"\udc00"}]`, `"parts":[{"text":"x"}],"metadata":{"\ud83d":1}`,
-			`"parts":[{"data":["\ud83d"]}]`,
+			`"parts":[{"data":["\ud83d"]}]`, "\"parts\":[{\"text\":\"\xff\"}]",
 		} {
 			answer, err := b.CallJSON(within(t), binding.SendMessage, message(members))
 			require.NoError(t, err)

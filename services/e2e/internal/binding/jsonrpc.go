@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/protobuf/proto"
@@ -73,14 +74,22 @@ func (*jsonrpc) open(raw []byte) (result json.RawMessage, failure *Error, err er
 	if err := strict(raw, &r); err != nil {
 		return nil, nil, fmt.Errorf("JSON-RPC response %.300q: %w", raw, err)
 	}
-	if r.Version != "2.0" || string(r.ID) != requestID || (r.Result == nil) == (r.Error == nil) {
+	if r.Error != nil {
+		if failure, err = parseJSONRPC(r.Error); err != nil {
+			return nil, nil, err
+		}
+	}
+	mine := string(r.ID) == requestID || string(r.ID) == "null" && unread(failure)
+	if r.Version != "2.0" || !mine || (r.Result == nil) == (r.Error == nil) {
 		return nil, nil, fmt.Errorf("not a JSON-RPC response to %s: %.300q", requestID, raw)
 	}
-	if r.Error == nil {
-		return r.Result, nil, nil
-	}
-	failure, err = parseJSONRPC(r.Error)
-	return nil, failure, err
+	return r.Result, failure, nil
+}
+
+// unread tells whether a request was refused before its id was known, by what
+// is wrong with the body as a whole (JSON-RPC 2.0 §5).
+func unread(failure *Error) bool {
+	return failure != nil && (failure.JSONRPC == -32700 || slices.Equal(failure.Fields(), []string{"body"}))
 }
 
 func (b *jsonrpc) Open(ctx context.Context, op Op, in proto.Message, options ...Option) (*Stream, *Answer, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
@@ -56,6 +57,9 @@ func (b *rest) begin(ctx context.Context, op Op, params string, c call) (*http.R
 	return begin(ctx, b.client, to.method, b.base+path+query, c.header, body)
 }
 
+// holes are the members of a path.
+var holes = regexp.MustCompile(`\{(\w+)\}`)
+
 // place fills the path and makes a query of the members that are left.
 func place(to route, params string) (path, query string, err error) {
 	if to.body && !strings.Contains(to.path, "{") {
@@ -67,6 +71,11 @@ func place(to route, params string) (path, query string, err error) {
 	}
 	path = to.path
 	values := url.Values{}
+	for _, hole := range holes.FindAllStringSubmatch(path, -1) {
+		if _, given := members[hole[1]]; !given {
+			path = strings.Replace(path, hole[0], "", 1)
+		}
+	}
 	for name, raw := range members {
 		text, err := plain(raw)
 		if err != nil {

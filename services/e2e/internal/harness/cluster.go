@@ -53,8 +53,8 @@ type Options struct {
 // Cluster is a running cluster in the test's process.
 type Cluster struct {
 	Client *binding.Client
-	// GRPC is the public gRPC address, host:port.
-	GRPC string
+	// HTTP and GRPC are the public addresses, host:port.
+	HTTP, GRPC string
 
 	options     Options
 	dataDir     string
@@ -77,7 +77,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	c.launch(t, loopback, loopback)
 	client, err := binding.NewClient("http://"+c.server.HTTPAddr(), c.server.GRPCAddr())
 	require.NoError(t, err)
-	c.Client, c.GRPC = client, c.server.GRPCAddr()
+	c.Client, c.HTTP, c.GRPC = client, c.server.HTTPAddr(), c.server.GRPCAddr()
 	t.Cleanup(func() {
 		require.NoError(t, client.Close())
 		c.Stop(t)
