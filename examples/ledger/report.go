@@ -26,18 +26,20 @@ func matchesJSON(matches []reconcile.Match, n int) ([]string, error) {
 	pieces := make([]string, n)
 	pieces[0] = "[\n"
 	for i, m := range matches {
-		encoded, err := json.Marshal(row{
+		var line strings.Builder
+		encoder := json.NewEncoder(&line)
+		encoder.SetEscapeHTML(false) // for people to read
+		if err := encoder.Encode(row{
 			Invoice: m.Invoice.Number, Customer: m.Invoice.Customer, Amount: m.Invoice.Amount.String(),
 			Entry: m.Entry.ID, Booked: m.Entry.Date.Format(time.DateOnly), How: string(m.How),
-		})
-		if err != nil {
+		}); err != nil {
 			return nil, fmt.Errorf("encode match: %w", err)
 		}
 		separator := ",\n"
 		if i == len(matches)-1 {
 			separator = "\n"
 		}
-		pieces[i*n/len(matches)] += "  " + string(encoded) + separator
+		pieces[i*n/len(matches)] += "  " + strings.TrimSuffix(line.String(), "\n") + separator
 	}
 	pieces[n-1] += "]\n"
 	return pieces, nil
