@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
@@ -28,7 +29,7 @@ func (f *follower) follow(
 	defer c.watching(ctx)()
 	for update, err := range updates {
 		if err != nil {
-			f.left(last, request)
+			f.left(last, request, err)
 			return nil, nil, err
 		}
 		last, answer = update.Task, update.Event.GetMessage()
@@ -67,11 +68,12 @@ func (f *follower) progress(update *client.Update) {
 }
 
 // left says how to take up again what goes on without us.
-func (f *follower) left(last *a2apb.Task, request *a2apb.SendMessageRequest) {
+func (f *follower) left(last *a2apb.Task, request *a2apb.SendMessageRequest, err error) {
+	_, answered := errors.AsType[*client.Error](err)
 	switch {
 	case last != nil && !task.Terminal(last.GetStatus().GetState()):
 		f.console.notef("task %s goes on; follow it with: %s", last.GetId(), f.target.again("subscribe", last.GetId()))
-	case last == nil && request != nil:
+	case last == nil && request != nil && (!answered || errors.Is(err, client.ErrUnavailable)):
 		id := request.GetMessage().GetMessageId()
 		f.console.notef("no answer yet; to ask again, repeat the command with --message-id %s", id)
 	}
