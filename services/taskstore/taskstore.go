@@ -83,20 +83,6 @@ func (s *Service) Ready() error {
 	return s.store.Ready(ctx)
 }
 
-// RetrySafe names the methods that a client may send again without knowing
-// whether they were served.
-func RetrySafe() []string {
-	safe := []string{
-		// Accepted once by the message's dedupe key; without one, by the new task's id.
-		"AcceptMessage", "StoreReply", "CancelTask", "RenewLeases",
-		"FindMessage", "GetTask", "ListTasks", "ListEvents", "GetVersions", "ListUserMessages", "GetContext", "ListTurns", "GetInfo",
-	}
-	for i, method := range safe {
-		safe[i] = taskstorev1.TaskStoreService_ServiceDesc.ServiceName + "/" + method
-	}
-	return safe
-}
-
 // build adds the parts in the order in which they start. They stop in reverse:
 // background work first, then the store, whose last commits are published before
 // the database closes.
