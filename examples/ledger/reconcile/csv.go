@@ -60,7 +60,7 @@ func ReadEntries(file string) ([]Entry, error) {
 }
 
 // read reads rows of four columns with the date second and the amount last.
-func read[T any](file string, make func(row []string, date time.Time, amount Cents) T) ([]T, error) {
+func read[T any](file string, record func(row []string, date time.Time, amount Cents) T) ([]T, error) {
 	r := csv.NewReader(strings.NewReader(trimBOM(file)))
 	r.FieldsPerRecord = len(invoiceColumns)
 	if _, err := r.Read(); err != nil {
@@ -84,7 +84,7 @@ func read[T any](file string, make func(row []string, date time.Time, amount Cen
 		if err != nil {
 			return nil, fmt.Errorf("%w: line %d: %w", ErrCSV, line, err)
 		}
-		rows = append(rows, make(row, date, amount))
+		rows = append(rows, record(row, date, amount))
 	}
 }
 
