@@ -160,6 +160,26 @@ func TestExecutor_WaitsForAStoreThatIsAway(t *testing.T) {
 	b.requireNoWorkLeft()
 }
 
+func TestExecutor_ClaimsTasksOneByOneThatAreTooLargeTogether(t *testing.T) {
+	b := setup(t, func(context.Context, *agent.Task) error { return nil })
+	b.store.Fault(func(method string, call int) (error, bool) {
+		if method == "ClaimTasks" && call == 1 {
+			return status.Error(codes.ResourceExhausted, "message larger than max"), false
+		}
+		return nil, true
+	})
+	refs := make([]*taskstorev1.TaskRef, 6)
+	for i := range refs {
+		refs[i] = b.queue("x")
+	}
+	for _, ref := range refs {
+		b.requireState(ref, task.Completed)
+	}
+	for _, n := range b.store.Batches("ClaimTasks")[1:] {
+		require.Equal(t, 1, n)
+	}
+}
+
 func TestExecutor_RunsNoMoreTurnsThanItHasSlots(t *testing.T) {
 	var running, most atomic.Int32
 	release := make(chan struct{})

@@ -9,6 +9,8 @@ import (
 
 	"github.com/errandhq/errand/pkg/queue"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -16,6 +18,8 @@ const (
 	claimTimeout = 20 * time.Second
 	firstPause   = 250 * time.Millisecond
 	lastPause    = 15 * time.Second
+	// How long tasks are claimed one by one after they were too large together.
+	aloneFor = time.Minute
 )
 
 var errAnswers = errors.New("the task store answered another number of tasks")
@@ -23,10 +27,15 @@ var errAnswers = errors.New("the task store answered another number of tasks")
 // fetch takes work until ctx ends.
 func (w *Worker) fetch(ctx context.Context) error {
 	failures := 0
+	var alone time.Time
 	for {
 		free, err := w.slots.take(ctx)
 		if err != nil {
 			return err
+		}
+		if time.Now().Before(alone) {
+			w.slots.free(free - 1)
+			free = 1
 		}
 		deliveries, err := w.cfg.Source.Next(ctx, free)
 		w.slots.free(free - len(deliveries))
@@ -35,6 +44,9 @@ func (w *Worker) fetch(ctx context.Context) error {
 		}
 		if err := w.claim(ctx, deliveries, failures); err != nil {
 			failures++
+			if status.Code(err) == codes.ResourceExhausted {
+				alone = time.Now().Add(aloneFor)
+			}
 			w.cfg.Logger.WarnContext(ctx, "tasks were not claimed", "agent", w.cfg.Agent.Name,
 				"tasks", len(deliveries), "failures", failures, "error", err)
 			if err := pause(ctx, failures); err != nil {
