@@ -12,11 +12,16 @@ import (
 // connection has a page cache of its own.
 const readers = 4
 
+// Sizes of page caches in KiB; what isn't needed is not taken.
+const (
+	writerCache = "cache_size(-32768)"
+	readerCache = "cache_size(-16384)"
+)
+
 // Engine is a SQLite database.
 type Engine struct {
-	writer chan *conn
-	reader chan *conn
-	closed chan struct{}
+	writer *pool
+	reader *pool
 	// Of the newest migration that this program knows.
 	schema int64
 }
@@ -31,28 +36,16 @@ func Open(ctx context.Context, path string) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{writer: make(chan *conn, 1), reader: make(chan *conn, readers), closed: make(chan struct{}), schema: schema}
-	if err := e.fill(ctx, path); err != nil {
-		e.closeIdle()
+	writer, err := openPool(ctx, 1, dataSource(path, writerCache))
+	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	return e, nil
-}
-
-func (e *Engine) fill(ctx context.Context, path string) error {
-	writer, err := openConn(ctx, dataSource(path, "cache_size(-32768)"))
+	reader, err := openPool(ctx, readers, dataSource(path, readerCache, "query_only(1)"))
 	if err != nil {
-		return err
+		writer.close()
+		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	e.writer <- writer
-	for range cap(e.reader) {
-		reader, err := openConn(ctx, dataSource(path, "cache_size(-8192)", "query_only(1)"))
-		if err != nil {
-			return err
-		}
-		e.reader <- reader
-	}
-	return nil
+	return &Engine{writer: writer, reader: reader, schema: schema}, nil
 }
 
 // Ping reads the schema's version through a reader.
@@ -76,47 +69,18 @@ func (e *Engine) Ping(ctx context.Context) error {
 // Close waits for what runs and closes the file; what comes later fails. The
 // writer is last, so that it leaves the file without a log beside it.
 func (e *Engine) Close() {
-	close(e.closed)
-	for range cap(e.reader) {
-		(<-e.reader).close()
-	}
-	(<-e.writer).close()
-}
-
-// closeIdle closes what an unfinished Open has opened.
-func (e *Engine) closeIdle() {
-	for {
-		select {
-		case c := <-e.reader:
-			c.close()
-		case c := <-e.writer:
-			c.close()
-		default:
-			return
-		}
-	}
+	e.reader.close()
+	e.writer.close()
 }
 
 // write runs f in the one transaction that may write.
 func (e *Engine) write(ctx context.Context, f func(*conn) error) error {
-	return e.use(ctx, e.writer, "BEGIN IMMEDIATE", f)
+	return e.writer.use(ctx, func(c *conn) error { return c.transact(ctx, "BEGIN IMMEDIATE", f) })
 }
 
 // read runs f at one snapshot.
 func (e *Engine) read(ctx context.Context, f func(*conn) error) error {
-	return e.use(ctx, e.reader, "BEGIN", f)
-}
-
-func (e *Engine) use(ctx context.Context, pool chan *conn, begin string, f func(*conn) error) error {
-	select {
-	case <-e.closed:
-		return fmt.Errorf("%w: closed", engine.ErrUnavailable)
-	case c := <-pool:
-		defer func() { pool <- c }()
-		return c.transact(ctx, begin, f)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return e.reader.use(ctx, func(c *conn) error { return c.transact(ctx, "BEGIN", f) })
 }
 
 // dataSource is the URI of a database file. The order of the first two pragmas

@@ -38,23 +38,36 @@ func (e *Engine) ReadTasks(ctx context.Context, scope engine.Scope, ids []string
 // snapshot completes a task's row. It runs in the transaction that read the row.
 func (c *conn) snapshot(t *engine.Task, detail engine.Detail) (*engine.Snapshot, error) {
 	s := &engine.Snapshot{Task: t}
-	err := c.messages(`version = ? AND kind = 2`, func(m engine.Message) { s.StatusMessage = &m }, taskID(t.ID), t.StatusVersion)
-	if err != nil {
-		return nil, err
-	}
-	if detail.History != 0 {
-		// A negative limit is none, to SQLite too.
-		err := c.messages(`(version <> ? OR kind = 1) ORDER BY version DESC LIMIT ?`,
-			func(m engine.Message) { s.History = append(s.History, m) }, taskID(t.ID), t.StatusVersion, detail.History)
-		if err != nil {
-			return nil, err
-		}
-		slices.Reverse(s.History)
-	}
-	if detail.Artifacts {
+	err := c.readMessages(s, detail.History)
+	if err == nil && detail.Artifacts && t.ArtifactBytes > 0 {
 		s.Chunks, err = c.chunks(t.ID)
 	}
 	return s, err
+}
+
+// readMessages reads the newest messages, with one more for the message of the
+// current status, which is nearly always among them.
+func (c *conn) readMessages(s *engine.Snapshot, history int) error {
+	t := s.Task
+	limit := history
+	if history >= 0 {
+		limit++
+	}
+	oldest := t.Version + 1
+	err := c.messages(`1 ORDER BY version DESC LIMIT ?`, func(m engine.Message) {
+		oldest = m.Version
+		switch {
+		case m.Version == t.StatusVersion && m.Kind == engine.MessageStatus:
+			s.StatusMessage = &m
+		case history < 0 || len(s.History) < history:
+			s.History = append(s.History, m)
+		}
+	}, taskID(t.ID), limit)
+	slices.Reverse(s.History)
+	if err != nil || s.StatusMessage != nil || oldest <= t.StatusVersion {
+		return err
+	}
+	return c.messages(`version = ? AND kind = 2`, func(m engine.Message) { s.StatusMessage = &m }, taskID(t.ID), t.StatusVersion)
 }
 
 func (c *conn) messages(condition string, each func(engine.Message), args ...any) error {

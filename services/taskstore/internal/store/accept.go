@@ -48,7 +48,7 @@ type acceptInput struct {
 	whenBusy taskstorev1.FollowUpPolicy
 }
 
-func (s *Store) newAcceptance(ctx context.Context, r *taskstorev1.AcceptMessageRequest) (*acceptance, error) {
+func (s *Store) newAcceptance(_ context.Context, r *taskstorev1.AcceptMessageRequest) (*acceptance, error) {
 	if err := s.checkMessage(r.GetScope(), r.GetMessage()); err != nil {
 		return nil, err
 	}

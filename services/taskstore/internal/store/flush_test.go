@@ -135,7 +135,11 @@ func TestNumbersOfEventsAreSettledWhateverBecomesOfTheTransaction(t *testing.T) 
 			require.Equal(t, c.updates, c.engine.updates)
 			require.Equal(t, c.outcomes, l.outcomes)
 			for _, r := range results {
-				require.True(t, errors.Is(r.Err, c.engine.err), "%v", r.Err)
+				if c.engine.err == nil {
+					require.NoError(t, r.Err)
+				} else {
+					require.ErrorIs(t, r.Err, c.engine.err)
+				}
 			}
 		})
 	}

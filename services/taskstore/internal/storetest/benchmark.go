@@ -13,9 +13,12 @@ import (
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/task"
+	"github.com/errandhq/errand/pkg/testkit"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+	"github.com/errandhq/errand/services/taskstore/internal/rpcserver"
 	"github.com/errandhq/errand/services/taskstore/internal/store"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -24,7 +27,7 @@ import (
 const tasksVariable = "ERRAND_BENCH_TASKS"
 
 // Benchmark measures what must not grow: the cost of a chunk with its artifact,
-// and that of reads with the number of tasks. The figures of a database are had by
+// and that of reads, over gRPC, with the number of tasks. The figures of a database are had by
 //
 //	ERRAND_BENCH_TASKS=20000,1000000 go test -run '^$' -bench Store -timeout 60m ./taskstore/internal/sqlite
 //
@@ -45,11 +48,12 @@ func Benchmark(b *testing.B, open func(b *testing.B) Database) {
 	}
 }
 
-// bench is a store under measurement.
+// bench is a store under measurement, and the way on which others reach it.
 type bench struct {
 	*testing.B
-	store *store.Store
-	scope *taskstorev1.Scope
+	store  *store.Store
+	client taskstorev1.TaskStoreServiceClient
+	scope  *taskstorev1.Scope
 }
 
 func newBench(b *testing.B, db Database) *bench {
@@ -61,7 +65,8 @@ func newBench(b *testing.B, db Database) *bench {
 		ContextTTL: time.Hour, Parallel: db.Parallel,
 	})
 	b.Cleanup(s.Close)
-	return &bench{B: b, store: s, scope: &taskstorev1.Scope{Tenant: "t", Agent: "a", Subject: "owner-0"}}
+	conn := testkit.GRPC(b, func(r grpc.ServiceRegistrar) { taskstorev1.RegisterTaskStoreServiceServer(r, rpcserver.New(s)) })
+	return &bench{B: b, store: s, client: taskstorev1.NewTaskStoreServiceClient(conn), scope: &taskstorev1.Scope{Tenant: "t", Agent: "a", Subject: "owner-0"}}
 }
 
 // running starts and claims a task.
@@ -129,7 +134,7 @@ func benchmarkReads(b *testing.B, db Database, tasks int) {
 	require.NoError(b, err)
 	b.Run("get", func(b *testing.B) {
 		for b.Loop() {
-			_, err := s.store.GetTask(ctx, &taskstorev1.GetTaskRequest{Scope: s.scope, TaskId: ids[rand.IntN(len(ids))]})
+			_, err := s.client.GetTask(ctx, &taskstorev1.GetTaskRequest{Scope: s.scope, TaskId: ids[rand.IntN(len(ids))]})
 			require.NoError(b, err)
 		}
 	})
@@ -144,7 +149,7 @@ func benchmarkReads(b *testing.B, db Database, tasks int) {
 		r.PageSize = 50
 		b.Run("list/"+name, func(b *testing.B) {
 			for b.Loop() {
-				answer, err := s.store.ListTasks(ctx, r)
+				answer, err := s.client.ListTasks(ctx, r)
 				require.NoError(b, err)
 				require.NotEmpty(b, answer.GetTasks())
 			}
