@@ -26,22 +26,20 @@ LIMIT ?`, now, limit)
 // index and not over all queued tasks.
 func (e *Engine) Queues(ctx context.Context) ([]engine.Queue, error) {
 	var queues []engine.Queue
-	var last engine.Queue
-	next := func(r *row) error {
-		last = engine.Queue{Agent: r.text(), Tenant: r.text()}
-		queues = append(queues, last)
-		return nil
-	}
 	err := e.read(ctx, func(c *conn) error {
-		for known := -1; known < len(queues); {
-			known = len(queues)
+		for last, more := (engine.Queue{}), true; more; {
+			more = false
 			err := c.query(`
 SELECT agent, tenant
 FROM tasks INDEXED BY tasks_queued
 WHERE `+queued+`
 	AND (agent, tenant) > (?, ?)
 ORDER BY agent, tenant
-LIMIT 1`, next, last.Agent, last.Tenant)
+LIMIT 1`, func(r *row) error {
+				last, more = engine.Queue{Agent: r.text(), Tenant: r.text()}, true
+				queues = append(queues, last)
+				return nil
+			}, last.Agent, last.Tenant)
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,11 +38,14 @@ func Benchmark(b *testing.B, open func(b *testing.B) Database) {
 	for _, chunks := range []int{100, 10_000} {
 		b.Run(fmt.Sprintf("append/chunk=%d", chunks), func(b *testing.B) { benchmarkAppend(b, open(b), chunks) })
 	}
+	for _, callers := range []int{1, 32} {
+		b.Run(fmt.Sprintf("turn/callers=%d", callers), func(b *testing.B) { benchmarkTurns(b, open(b), callers) })
+	}
 	sizes := os.Getenv(tasksVariable)
 	if sizes == "" {
 		sizes = "20000"
 	}
-	for _, size := range strings.Split(sizes, ",") {
+	for size := range strings.SplitSeq(sizes, ",") {
 		n, err := strconv.Atoi(size)
 		require.NoError(b, err, tasksVariable)
 		b.Run("tasks="+size, func(b *testing.B) { benchmarkReads(b, open(b), n) })
@@ -125,6 +129,27 @@ func benchmarkAppend(b *testing.B, db Database, chunks int) {
 		}
 		s.write(ctx, l, one)
 	}
+}
+
+// benchmarkTurns takes tasks through their whole life: accepted, claimed, completed.
+func benchmarkTurns(b *testing.B, db Database, callers int) {
+	s := newBench(b, db)
+	ctx := context.Background()
+	jobs := make(chan struct{})
+	var group sync.WaitGroup
+	for range callers {
+		group.Go(func() {
+			for range jobs {
+				s.write(ctx, s.running(ctx), status(task.Completed, ""))
+			}
+		})
+	}
+	for b.Loop() {
+		jobs <- struct{}{}
+	}
+	close(jobs)
+	group.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 }
 
 func benchmarkReads(b *testing.B, db Database, tasks int) {

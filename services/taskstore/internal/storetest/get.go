@@ -23,7 +23,7 @@ var getCases = map[string]func(*fixture){
 			0: {}, 1: {"4"}, 2: {"s3", "4"}, 3: {"3", "s3", "4"},
 			50: {"go", "0", "s0", "1", "s1", "2", "s2", "3", "s3", "4"}, 1 << 30: {"go", "0", "s0", "1", "s1", "2", "s2", "3", "s3", "4"},
 		} {
-			answer, err := f.store.GetTask(f.Context(), &taskstorev1.GetTaskRequest{Scope: f.scope, TaskId: id, HistoryLength: proto.Int32(n)})
+			answer, err := f.store.GetTask(f.Context(), &taskstorev1.GetTaskRequest{Scope: f.scope, TaskId: id, HistoryLength: new(n)})
 			require.NoError(f, err)
 			require.Equal(f, want, history(answer.GetTask()), n)
 			require.Equal(f, "s4", texts(answer.GetTask().GetStatus().GetMessage().GetParts()))
@@ -69,7 +69,7 @@ var getCases = map[string]func(*fixture){
 			}
 			chunks := len(t.GetArtifacts()[0].GetParts())
 			require.EqualValues(f, int(c.GetVersion())+2*chunks-1, version)
-			require.Equal(f, min(50, max(1, chunks-1)), len(t.GetHistory()))
+			require.Len(f, t.GetHistory(), min(50, max(1, chunks-1)))
 		}
 		group.Wait()
 	},

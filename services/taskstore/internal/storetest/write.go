@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -198,7 +199,7 @@ var writeCases = map[string]func(*fixture){
 	"bytes and odd text come back as they were": func(f *fixture) {
 		odd := "NUL \x00, \x01, emoji 👩‍👩‍👧, \u2028, \uFFFD, long s ſ"
 		m := f.newMessage(odd)
-		m.Metadata, _ = structpb.NewStruct(map[string]any{"\x00": odd, "big": 9007199254740993.0, "neg": -0.0})
+		m.Metadata, _ = structpb.NewStruct(map[string]any{"\x00": odd, "big": 9007199254740993.0, "neg": math.Copysign(0, -1)})
 		id := f.accept(f.request(m)).GetTask().GetId()
 		c := f.claim(id)
 		require.True(f, proto.Equal(m.GetMetadata(), c.GetTask().GetHistory()[0].GetMetadata()))
