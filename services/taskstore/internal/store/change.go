@@ -31,7 +31,8 @@ type decision struct {
 }
 
 // do runs changes and returns an error for each that the database failed for.
-// What a change decided is in the change.
+// What a change decided is in the change, if there is no error: a transaction
+// whose caller left may still be deciding.
 func do[C change](ctx context.Context, s *Store, changes []C) []error {
 	items := make([]change, len(changes))
 	for i, c := range changes {

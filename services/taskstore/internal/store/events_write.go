@@ -28,9 +28,9 @@ func (s *Store) WriteEvents(
 	errs := do(ctx, s, writes)
 	answer := &taskstorev1.WriteEventsResponse{}
 	for i, c := range writes {
-		result := &taskstorev1.WriteResult{TaskId: c.taskID(), Refusal: c.refused, Version: c.version}
-		if errs[i] != nil {
-			result = &taskstorev1.WriteResult{TaskId: c.taskID(), Refusal: taskstorev1.Refusal_REFUSAL_UNAVAILABLE}
+		result := &taskstorev1.WriteResult{TaskId: c.taskID(), Refusal: taskstorev1.Refusal_REFUSAL_UNAVAILABLE}
+		if errs[i] == nil {
+			result.Refusal, result.Version = c.refused, c.version
 		}
 		answer.Results = append(answer.Results, result)
 	}

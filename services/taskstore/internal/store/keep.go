@@ -105,7 +105,9 @@ func keepAll(ids []string, act func(*draft, *keep, engine.Lease) Kept) []*keep {
 func (s *Store) keep(ctx context.Context, what string, changes []*keep) []Result[Kept] {
 	results := make([]Result[Kept], len(changes))
 	for i, err := range do(ctx, s, changes) {
-		results[i] = Result[Kept]{Value: changes[i].outcome, Err: wrap(what, err)}
+		if results[i].Err = wrap(what, err); err == nil {
+			results[i].Value = changes[i].outcome
+		}
 	}
 	return results
 }

@@ -38,9 +38,9 @@ func (s *Store) ReleaseTasks(
 	errs := do(ctx, s, releases)
 	answer := &taskstorev1.ReleaseTasksResponse{}
 	for i, c := range releases {
-		result := &taskstorev1.ReleaseResult{TaskId: c.lease.TaskID, Refusal: c.refused}
-		if errs[i] != nil {
-			result.Refusal = taskstorev1.Refusal_REFUSAL_UNAVAILABLE
+		result := &taskstorev1.ReleaseResult{TaskId: c.lease.TaskID, Refusal: taskstorev1.Refusal_REFUSAL_UNAVAILABLE}
+		if errs[i] == nil {
+			result.Refusal = c.refused
 		}
 		answer.Results = append(answer.Results, result)
 	}
