@@ -86,8 +86,8 @@ lint: $(LINT) $(BUILD)/proto/errand.binpb $(BUF) ## Lint the Go code, the import
 	@echo "==> buf lint"
 	@$(BUF) lint $(BUILD)/proto/errand.binpb
 	@echo "==> golangci-lint run $(PACKAGES)"
-	@$(LINT) run $(PACKAGES)
-	@for example in $(EXAMPLES); do (cd "$$example" && GOWORK=off $(CURDIR)/$(LINT) run ./...); done
+	@$(LINT) run --allow-parallel-runners $(PACKAGES)
+	@for example in $(EXAMPLES); do (cd "$$example" && GOWORK=off $(CURDIR)/$(LINT) run --allow-parallel-runners ./...); done
 	@echo "==> import rules"
 	@go test -count=1 ./services/internal/archtest
 
