@@ -325,6 +325,22 @@ func TestStreamStaysOpenThroughAuthRequired(t *testing.T) {
 	require.Equal(t, "COMPLETED", state(task))
 }
 
+func TestStreamClosedWhileAuthorizationIsDueIsResumed(t *testing.T) {
+	t.Parallel()
+	c := script(t, client.JSONRPC, client.Options{}, func(c *call) {
+		if c.operation == "SendStreamingMessage" {
+			c.event("1", taskEvent("SUBMITTED"))
+			c.event("2", statusEvent("AUTH_REQUIRED"))
+			return
+		}
+		c.event("3", statusEvent("WORKING"))
+		c.event("4", statusEvent("COMPLETED"))
+	})
+	task, _, err := follow(t, c)
+	require.NoError(t, err)
+	require.Equal(t, "COMPLETED", state(task))
+}
+
 func TestSubscriptionEndsWhereTheServerKeepsClosingAnInterruptedTask(t *testing.T) {
 	t.Parallel()
 	c := script(t, client.JSONRPC, client.Options{}, func(c *call) {

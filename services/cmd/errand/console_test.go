@@ -85,8 +85,8 @@ func snapshot() *a2apb.StreamResponse {
 
 func TestTranscriptPrintsEachPartOnce(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	transcript := newTranscript(newConsole(strings.NewReader(""), &out, &bytes.Buffer{}))
+	var out, err bytes.Buffer
+	transcript := newTranscript(newConsole(strings.NewReader(""), &out, &err))
 	transcript.update(update(chunk(false, "a"), artifact("a", "one ")))
 	transcript.update(update(chunk(true, "a"), artifact("a", "one ", "two ")))
 	transcript.update(update(snapshot(), artifact("a", "one ", "two ", "three")))
@@ -94,6 +94,7 @@ func TestTranscriptPrintsEachPartOnce(t *testing.T) {
 	transcript.update(update(chunk(false, "a"), artifact("a", "again"), artifact("b", "B")))
 	transcript.update(update(snapshot(), artifact("a", "again"), artifact("b", "B")))
 	require.Equal(t, "one two three\nB\nagain", out.String())
+	require.Equal(t, "the agent replaces a\n", err.String())
 }
 
 func TestPartsOfAnyKindArePrinted(t *testing.T) {

@@ -26,11 +26,20 @@ func (t *transcript) update(u *client.Update) {
 		return
 	}
 	if change := u.Event.GetArtifactUpdate(); change != nil && !change.GetAppend() {
-		t.printed[change.GetArtifact().GetArtifactId()] = 0
+		t.replaced(change.GetArtifact())
 	}
 	t.artifacts(u.Task)
 	if status := u.Event.GetStatusUpdate().GetStatus(); task.Settled(status.GetState()) {
 		t.closing(u.Task)
+	}
+}
+
+// replaced is for an artifact that begins anew, as it does when the agent has to
+// try again.
+func (t *transcript) replaced(artifact *a2apb.Artifact) {
+	if id := artifact.GetArtifactId(); t.printed[id] > 0 {
+		t.console.notef("the agent replaces %s", artifactName(artifact))
+		t.printed[id] = 0
 	}
 }
 

@@ -292,6 +292,17 @@ func TestResyncWhenTheNewStreamStartsLater(t *testing.T) {
 	})
 }
 
+func TestEventOutOfOrderLeadsToAResync(t *testing.T) {
+	t.Parallel()
+	play(t, func(b *bundle) {
+		s, stream, id := b.live(1)
+		stream.events(id, working(3), working(2))
+		require.Equal(b, "resync", b.read(s))
+		stream.events(id, working(4))
+		require.Equal(b, "4", b.read(s))
+	})
+}
+
 func TestSubscribersReadTheStoreWhileTheNotifierIsOutOfReach(t *testing.T) {
 	t.Parallel()
 	play(t, func(b *bundle) {

@@ -60,6 +60,7 @@ func (l *log) commit(events ...*eventv1.Event) {
 
 // commitWorking gives a task n versions.
 func (l *log) commitWorking(taskID string, n int64) {
+	l.set(func() { l.events[taskID] = nil })
 	for v := int64(1); v <= n; v++ {
 		l.commit(working(taskID, v))
 	}
@@ -122,6 +123,8 @@ type feed struct {
 	subscribed  map[string]int
 	subscribes  int
 	interrupted chan struct{}
+	// Holds Subscribe up while set.
+	gate chan struct{}
 }
 
 func newFeed() *feed {
@@ -134,6 +137,11 @@ func (f *feed) Subscribe(_, taskID string) (hub.Subscription, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if gate := f.gate; gate != nil {
+		f.mu.Unlock()
+		<-gate
+		f.mu.Lock()
+	}
 	f.subscribed[taskID]++
 	f.subscribes++
 	return &subscription{f, taskID}, nil

@@ -395,6 +395,102 @@ func TestSlowStreamMissesNothingAndHoldsUpNobody(t *testing.T) {
 	})
 }
 
+func TestWatchWithoutRoomWaitsAndReadsTheLogOnceThereIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, 1<<10)
+		b.log.commitWorking("t", 1)
+		b.log.commitWorking("u", 1)
+		s := b.watch("t", -1)
+		require.NoError(b, s.Watch(2, tenant, "u", -1))
+		b.next(s)
+		for v := int64(2); v <= 100; v++ {
+			b.log.commit(working("u", v))
+			b.feed.publish(working("u", v))
+		}
+		b.log.commit(working("t", 2), working("t", 3))
+		b.feed.publish(working("t", 3))
+		pass(time.Minute)
+		require.Zero(b, b.log.eventCalls, "what could not be kept is not read")
+
+		var got []string
+		for range 10 {
+			got = append(got, b.next(s)...)
+			pass(hold)
+		}
+		require.Len(b, got, 99+2)
+	})
+}
+
+func TestWhatAStreamDoesNotTakeIsNotKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(t, 1<<10)
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		b.next(s)
+		for v := int64(2); v <= 100; v++ {
+			b.log.commit(working("t", v))
+			b.feed.publish(working("t", v))
+		}
+		require.Zero(b, b.log.eventCalls)
+		require.Len(b, b.next(s), 99)
+		require.Positive(b, b.log.eventCalls)
+	})
+}
+
+func TestGapOfOneWatchIsNoneOfAWatchThatIsNotYetLive(t *testing.T) {
+	t.Parallel()
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 0)
+		first := b.watch("t", 0)
+		require.Equal(b, []string{"watching 0"}, b.next(first))
+		gate := make(chan struct{})
+		b.log.set(func() { b.log.gate, b.log.expired = gate, 2 })
+		second := b.watch("t", -1)
+		synctest.Wait()
+		for v := int64(1); v <= 3; v++ {
+			b.log.commit(working("t", v))
+		}
+		b.feed.publish(working("t", 3))
+		pass(hold)
+		require.Equal(b, []string{"gap 3"}, b.next(first))
+		close(gate)
+		require.Equal(b, []string{"watching 3"}, b.next(second))
+	})
+}
+
+func TestLogThatIsBehindIsNoGap(t *testing.T) {
+	t.Parallel()
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		s := b.watch("t", -1)
+		b.next(s)
+		b.feed.publish(working("t", 3))
+		pass(time.Second)
+		require.Empty(b, b.next(s))
+		b.log.commit(working("t", 2), working("t", 3))
+		pass(5 * time.Second)
+		require.Equal(b, []string{"2", "3"}, b.next(s))
+	})
+}
+
+func TestWatchThatEndsWhileItIsSubscribedLeavesNothing(t *testing.T) {
+	t.Parallel()
+	play(t, func(b *bundle) {
+		b.log.commitWorking("t", 1)
+		b.feed.gate = make(chan struct{})
+		s := b.watch("t", -1)
+		synctest.Wait()
+		s.Unwatch(1)
+		close(b.feed.gate)
+		synctest.Wait()
+		require.Zero(b, b.feed.count("t"))
+		require.Equal(b, 1, b.feed.subscribes)
+		require.Empty(b, b.next(s))
+	})
+}
+
 func TestStopEndsStreams(t *testing.T) {
 	t.Parallel()
 	play(t, func(b *bundle) {

@@ -90,9 +90,6 @@ func (h *Hub) joined(w *watch, versions map[key]int64) {
 		w.notFound()
 	default:
 		w.join(version)
-		if w.missing() {
-			h.fill(w.topic)
-		}
 	}
 }
 
