@@ -33,10 +33,10 @@ var artifactCases = map[string]func(*fixture){
 	},
 	"an artifact that is replaced keeps its place": func(f *fixture) {
 		c := f.running()
-		f.emit(c, chunk("a", "1", false), chunk("b", "1", false), chunk("a", "2", true))
-		f.emit(c, chunk("a", "new", false))
-		f.emit(c, chunk("a", "more", true), chunk("c", "1", false))
-		require.Equal(f, []string{"a: new more", "b: 1", "c: 1"}, f.artifacts(c.GetTask().GetId()))
+		f.emit(c, chunk("z", "1", false), chunk("b", "1", false), chunk("z", "2", true))
+		f.emit(c, chunk("z", "new", false))
+		f.emit(c, chunk("z", "more", true), chunk("a", "1", false))
+		require.Equal(f, []string{"z: new more", "b: 1", "a: 1"}, f.artifacts(c.GetTask().GetId()), "in the order of their first chunks")
 	},
 	"within one write chunks append and replace the same way": func(f *fixture) {
 		c := f.running()

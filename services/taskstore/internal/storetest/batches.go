@@ -39,6 +39,21 @@ var batchCases = map[string]func(*fixture){
 		require.Equal(f, results[4].Value.GetTask().GetId(), results[6].Value.GetTask().GetId())
 		require.Equal(f, results[1].Value.GetAcceptedVersion()+1, results[7].Value.GetAcceptedVersion(), "changes of one task keep their order")
 	},
+	"messages of one context share a transaction": func(f *fixture) {
+		var requests []*taskstorev1.AcceptMessageRequest
+		for range 5 {
+			m := f.newMessage("hi")
+			m.ContextId = "c1"
+			requests = append(requests, f.request(m))
+		}
+		f.store.AcceptMessages(f.Context(), requests[:1])
+		counting := &countingEngine{Engine: f.db.Engine}
+		f.store = f.newStore(counting)
+		for i, r := range f.store.AcceptMessages(f.Context(), requests) {
+			require.NoError(f, r.Err, i)
+		}
+		require.Equal(f, 1, counting.touched(), "the context is touched once")
+	},
 	"a change that the database refuses does not spoil the others": func(f *fixture) {
 		taken := f.request(f.newMessage("taken"))
 		f.accept(taken)

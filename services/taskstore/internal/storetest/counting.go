@@ -11,6 +11,7 @@ import (
 type rows struct {
 	tasks, artifacts                         int
 	updates, messages, chunks, drops, events int
+	contexts                                 int
 }
 
 // countingEngine tells what updates cost, in rows.
@@ -27,6 +28,9 @@ func (e *countingEngine) last() rows {
 	return e.cost
 }
 
+// touched tells how many contexts the last update touched.
+func (e *countingEngine) touched() int { return e.last().contexts }
+
 // Update implements engine.Writer.
 func (e *countingEngine) Update(
 	ctx context.Context, sel engine.Selection, decide func(*engine.Loaded) (*engine.Changes, error),
@@ -39,6 +43,7 @@ func (e *countingEngine) Update(
 			e.cost = rows{
 				tasks: len(sel.Tasks), artifacts: len(sel.Artifacts), updates: len(c.UpdateTasks),
 				messages: len(c.Messages), chunks: len(c.Chunks), drops: len(c.DropArtifacts), events: len(c.Events),
+				contexts: len(c.TouchContexts),
 			}
 		}
 		return c, err
