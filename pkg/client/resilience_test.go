@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,8 @@ func TestLostAnswerIsAskedForUnderTheSameMessageID(t *testing.T) {
 		response, err := c.Send(t.Context(), request)
 		require.NoError(t, err)
 		require.Equal(t, "COMPLETED", state(response.GetTask()))
+		mu.Lock()
+		defer mu.Unlock()
 		require.Len(t, sent, 3)
 		require.Equal(t, sent[0], sent[1])
 		require.Equal(t, sent[0], sent[2])
@@ -43,22 +46,22 @@ func TestLostAnswerIsAskedForUnderTheSameMessageID(t *testing.T) {
 
 func TestSendGivesUpAfterTheAttemptsThatAreAllowed(t *testing.T) {
 	t.Parallel()
-	calls := 0
+	var calls atomic.Int32
 	c := script(t, client.JSONRPC, client.Options{Retry: client.Retry{Attempts: 3, First: time.Millisecond}}, func(c *call) {
-		calls = c.before + 1
+		calls.Add(1)
 		c.cut()
 	})
 	_, err := c.Send(t.Context(), send("go"))
 	require.ErrorIs(t, err, client.ErrConnection)
-	require.Equal(t, 3, calls)
+	require.EqualValues(t, 3, calls.Load())
 }
 
 func TestRefusalIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	onBothHTTPBindings(t, func(t *testing.T, binding string) {
-		calls := 0
+		var calls atomic.Int32
 		c := script(t, binding, client.Options{}, func(c *call) {
-			calls++
+			calls.Add(1)
 			c.refuse(http.StatusBadRequest, -32602, "INVALID_PARAMS", `{"@type":"type.googleapis.com/google.rpc.BadRequest",`+
 				`"fieldViolations":[{"field":"message.parts","description":"must not be empty"}]}`)
 		})
@@ -67,7 +70,7 @@ func TestRefusalIsNotRepeated(t *testing.T) {
 		var typed *client.Error
 		require.ErrorAs(t, err, &typed)
 		require.Len(t, typed.Details, 2)
-		require.Equal(t, 1, calls)
+		require.EqualValues(t, 1, calls.Load())
 	})
 }
 
@@ -185,14 +188,14 @@ func TestStreamClosedInGoodOrderIsResumed(t *testing.T) {
 func TestTaskIsPolledWhereItCannotBeStreamed(t *testing.T) {
 	t.Parallel()
 	onBothHTTPBindings(t, func(t *testing.T, binding string) {
-		subscribes := 0
+		var subscribes atomic.Int32
 		c := script(t, binding, client.Options{}, func(c *call) {
 			switch c.operation {
 			case "SendStreamingMessage":
 				c.event("", taskEvent("SUBMITTED"))
 				c.cut()
 			case "SubscribeToTask":
-				subscribes++
+				subscribes.Add(1)
 				c.refuse(http.StatusBadRequest, -32004, "UNSUPPORTED_OPERATION")
 			case "GetTask":
 				if c.before < 3 {
@@ -206,7 +209,7 @@ func TestTaskIsPolledWhereItCannotBeStreamed(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "one two", artifact(t, task))
 		require.Equal(t, 3, updates, "what hasn't changed is no update")
-		require.Equal(t, 1, subscribes)
+		require.EqualValues(t, 1, subscribes.Load())
 	})
 }
 

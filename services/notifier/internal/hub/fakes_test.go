@@ -72,6 +72,19 @@ func (l *log) set(f func()) {
 	f()
 }
 
+// reads and compares count the calls so far.
+func (l *log) reads() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.eventCalls
+}
+
+func (l *log) compares() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.versionCalls
+}
+
 func (l *log) ListEvents(_ context.Context, r *taskstorev1.ListEventsRequest, _ ...grpc.CallOption) (*taskstorev1.ListEventsResponse, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
