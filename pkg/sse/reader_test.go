@@ -71,7 +71,7 @@ func TestAnEventThatEndsInCRNeedsNoFurtherByte(t *testing.T) {
 	t.Parallel()
 	pr, pw := io.Pipe()
 	defer pw.Close()
-	go pw.Write([]byte("data: a\r\r")) //nolint:errcheck // the pipe is closed at the end
+	go pw.Write([]byte("data: a\r\r"))
 	e, err := sse.NewReader(pr, 100).Next()
 	require.NoError(t, err)
 	require.Equal(t, "a", string(e.Data))

@@ -32,7 +32,7 @@ const (
 // Encode makes the page token for c. A token is bound to the list that it was
 // made for: its scope and filters, each one string.
 func (k CursorKey) Encode(c Cursor, list ...string) string {
-	payload := binary.BigEndian.AppendUint64(nil, uint64(c.Time.UnixMilli())) //nolint:gosec // read back the same way
+	payload := binary.BigEndian.AppendUint64(nil, uint64(c.Time.UnixMilli())) // read back the same way
 	payload = append(payload, c.ID...)
 	return base64.RawURLEncoding.EncodeToString(append(payload, k.mac(payload, list)...))
 }

@@ -97,7 +97,7 @@ func refusedREST(t *testing.T, got *binding.Response, status int, name, reason s
 func listOf(h http.Header, name string) []string {
 	var all []string
 	for _, line := range h.Values(name) {
-		for _, entry := range strings.Split(line, ",") {
+		for entry := range strings.SplitSeq(line, ",") {
 			if entry = strings.TrimSpace(entry); entry != "" {
 				all = append(all, entry)
 			}

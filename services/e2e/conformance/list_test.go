@@ -66,7 +66,7 @@ func TestListsComeInPagesOrderedByTime(t *testing.T) {
 			first := c.list(&a2apb.ListTasksRequest{ContextId: contextID})
 			require.Len(t, first.GetTasks(), 50)
 			require.Equal(t, int32(50), first.GetPageSize())
-			require.Equal(t, int32(n), first.GetTotalSize()) //nolint:gosec // 51
+			require.Equal(t, int32(n), first.GetTotalSize())
 			require.Equal(t, n > 50, first.GetNextPageToken() != "")
 
 			for _, size := range []int32{1, 7, 25, 100} {

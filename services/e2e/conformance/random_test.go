@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -21,7 +20,7 @@ func random(t *testing.T) *rand.Rand {
 		seed, err = strconv.ParseUint(given, 10, 64)
 		require.NoError(t, err)
 	}
-	t.Log(fmt.Sprintf("ERRAND_SEED=%d", seed))
+	t.Logf("ERRAND_SEED=%d", seed)
 	return rand.New(rand.NewPCG(seed, 0))
 }
 

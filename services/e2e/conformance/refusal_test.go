@@ -68,7 +68,7 @@ func (want refusal) check(t *testing.T, b binding.Binding, answer *binding.Answe
 		require.Equal(t, http.StatusOK, answer.Status)
 	case "rest":
 		require.Equal(t, want.http, got.HTTP)
-		require.Equal(t, code.Code_name[int32(want.grpc)], got.Name) //nolint:gosec // 16 codes
+		require.Equal(t, code.Code_name[int32(want.grpc)], got.Name)
 	case "grpc":
 		require.Equal(t, want.grpc.String(), got.GRPC.String())
 	}

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -58,7 +59,7 @@ func TestLastEventIDResumesAStream(t *testing.T) {
 		c.requireResumed(seen, rest)
 
 		// Over; and from every position.
-		all := append(seen, rest...)
+		all := slices.Concat(seen, rest)
 		for i := range all {
 			rest := c.subscribe(id, binding.With("Last-Event-ID", all[i].ID)).rest()
 			require.Len(t, rest, len(all)-i-1)

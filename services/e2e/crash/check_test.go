@@ -50,7 +50,7 @@ func count(ctx context.Context, t *testing.T, b binding.Binding) int {
 		answer, err := b.Call(ctx, binding.ListTasks, in)
 		require.NoError(t, err)
 		require.Nil(t, answer.Err)
-		page := answer.Result.(*a2apb.ListTasksResponse) //nolint:forcetypeassert // of ListTasks
+		page := answer.Result.(*a2apb.ListTasksResponse)
 		n += len(page.GetTasks())
 		if in.PageToken = page.GetNextPageToken(); in.GetPageToken() == "" {
 			return n
@@ -81,7 +81,7 @@ func awaitEnd(ctx context.Context, t *testing.T, b binding.Binding, id string) *
 		if !assert.NoError(t, err) || !assert.Nil(t, answer.Err, "task %s is lost", id) {
 			return nil
 		}
-		task := answer.Result.(*a2apb.Task) //nolint:forcetypeassert // of GetTask
+		task := answer.Result.(*a2apb.Task)
 		switch task.GetStatus().GetState() {
 		case a2apb.TaskState_TASK_STATE_SUBMITTED, a2apb.TaskState_TASK_STATE_WORKING:
 		default:

@@ -8,7 +8,6 @@ package crash_test
 
 import (
 	_ "embed"
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -45,7 +44,7 @@ func TestNothingThatWasAcceptedIsLostOrDoubledByKills(t *testing.T) {
 	t.Parallel()
 	crashes := setting(t, "ERRAND_CRASHES", 5)
 	seed := setting(t, "ERRAND_SEED", rand.Uint64())
-	t.Log(fmt.Sprintf("ERRAND_CRASHES=%d ERRAND_SEED=%d", crashes, seed))
+	t.Logf("ERRAND_CRASHES=%d ERRAND_SEED=%d", crashes, seed)
 	binary := harness.BuildErrand(t)
 	file := filepath.Join(t.TempDir(), "agents.yaml")
 	require.NoError(t, os.WriteFile(file, agentsFile, 0o600))

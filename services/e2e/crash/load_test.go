@@ -51,7 +51,7 @@ func startLoad(t *testing.T, client *binding.Client, seed uint64) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{t: t, client: client, cancel: cancel}
 	for i := range senders {
-		dice := rand.New(rand.NewPCG(seed, uint64(i)+1)) //nolint:gosec // counts to 8
+		dice := rand.New(rand.NewPCG(seed, uint64(i)+1))
 		b := client.Bindings("")[i%3]
 		l.done.Go(func() { l.send(ctx, b, dice) })
 	}
@@ -99,7 +99,7 @@ func (l *load) accept(b binding.Binding, in *a2apb.SendMessageRequest) (taskID s
 		answer, err := l.try(b, in)
 		switch {
 		case err == nil && answer.Err == nil:
-			return answer.Result.(*a2apb.SendMessageResponse).GetTask().GetId() //nolint:forcetypeassert // of SendMessage
+			return answer.Result.(*a2apb.SendMessageResponse).GetTask().GetId()
 		case err == nil && !retryable(answer.Err):
 			l.t.Errorf("%s refused: %v", b.Name(), answer.Err)
 			return ""

@@ -125,7 +125,7 @@ func BenchmarkMemory(b *testing.B) {
 			require.NoError(b, err)
 		}
 		perSubscriber := float64(residentKiB(b, p.PID())-before) / subscribers
-		for b.Loop() { //nolint:revive // measured once, above
+		for b.Loop() {
 		}
 		b.ReportMetric(float64(atStart)/1024, "start-MiB")
 		b.ReportMetric(perSubscriber, "KiB/subscriber")

@@ -43,7 +43,7 @@ func workspace(t *testing.T) map[string]pkg {
 	packages := map[string]pkg{}
 	for {
 		var p pkg
-		err := listed.Decode(&p) //nolint:musttag // go list writes the names as they are
+		err := listed.Decode(&p)
 		if errors.Is(err, io.EOF) {
 			return packages
 		}

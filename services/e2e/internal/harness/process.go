@@ -25,7 +25,7 @@ const patience = 60 * time.Second
 func Build(t testing.TB, folder, main string, env ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "binary")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, main) //nolint:gosec // our own packages
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, main)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
@@ -63,7 +63,7 @@ func (p *Process) Start(t testing.TB) {
 	t.Helper()
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(t, err)
-	p.cmd = exec.Command(p.binary, p.args...) //nolint:gosec,noctx // our own binary; its end is Kill or Stop
+	p.cmd = exec.Command(p.binary, p.args...) // its end is Kill or Stop
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	require.NoError(t, p.cmd.Start())
 	p.exited = make(chan error, 1)
