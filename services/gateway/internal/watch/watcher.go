@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"unicode/utf8"
 
 	notifierv1 "github.com/errandhq/errand/proto/gen/errand/notifier/v1"
 
@@ -95,6 +96,10 @@ func (w *Watcher) Ready() error {
 // the subscription may then be above after, and what lies between is in the
 // store.
 func (w *Watcher) Watch(ctx context.Context, tenant, taskID string, after int64) (*Subscription, error) {
+	if !utf8.ValidString(tenant) || !utf8.ValidString(taskID) {
+		// It can't be sent, and trying would break the stream for everybody.
+		return nil, ErrNotFound
+	}
 	s, live := w.subscribe(key{tenant, taskID}, after)
 	select {
 	case <-live:

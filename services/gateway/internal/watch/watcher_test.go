@@ -198,6 +198,17 @@ func TestUnknownTaskFails(t *testing.T) {
 	})
 }
 
+func TestNameThatCannotBeSentIsNotFound(t *testing.T) {
+	t.Parallel()
+	play(t, func(b *bundle) {
+		for _, names := range [][2]string{{tenant, "t\xff"}, {"\xff", "t"}} {
+			_, err := b.watcher.Watch(b.Context(), names[0], names[1], -1)
+			require.ErrorIs(b, err, watch.ErrNotFound)
+		}
+		require.Empty(b, b.notifier.current().sent())
+	})
+}
+
 func TestDeletedTaskEndsTheSubscription(t *testing.T) {
 	t.Parallel()
 	play(t, func(b *bundle) {
