@@ -58,10 +58,13 @@ type Batcher[T Item] struct {
 	flushes sync.WaitGroup
 }
 
-// entry is an item that waits or is being flushed.
+// entry is an item that waits or is being flushed. Once done is closed the item
+// is its caller's again.
 type entry[T Item] struct {
 	ctx  context.Context
 	item T
+	keys []any
+	size int
 	done chan struct{}
 	err  error
 }
@@ -120,7 +123,7 @@ func (b *Batcher[T]) enqueue(ctx context.Context, items []T) ([]*entry[T], error
 	}
 	entries := make([]*entry[T], len(items))
 	for i, item := range items {
-		entries[i] = &entry[T]{ctx: ctx, item: item, done: make(chan struct{})}
+		entries[i] = &entry[T]{ctx: ctx, item: item, keys: item.Keys(), size: item.Size(), done: make(chan struct{})}
 	}
 	b.waiting = append(b.waiting, entries...)
 	b.dispatch()
@@ -150,22 +153,22 @@ func (b *Batcher[T]) take() []*entry[T] {
 		if e.ctx.Err() != nil {
 			continue
 		}
-		full := len(next) == b.options.Items || len(next) > 0 && bytes+e.item.Size() > b.options.Bytes
+		full := len(next) == b.options.Items || len(next) > 0 && bytes+e.size > b.options.Bytes
 		if full {
 			rest = append(rest, b.waiting[i:]...)
 			break
 		}
-		if b.holds(e.item.Keys(), blocked) {
+		if b.holds(e.keys, blocked) {
 			rest = append(rest, e)
 			continue
 		}
 		next = append(next, e)
-		bytes += e.item.Size()
+		bytes += e.size
 	}
 	clear(b.waiting[len(rest):])
 	b.waiting = rest
 	for _, e := range next {
-		for _, k := range e.item.Keys() {
+		for _, k := range e.keys {
 			b.busy[k] = struct{}{}
 		}
 	}
@@ -193,7 +196,7 @@ func (b *Batcher[T]) run(entries []*entry[T]) {
 	defer b.mu.Unlock()
 	b.running--
 	for _, e := range entries {
-		for _, k := range e.item.Keys() {
+		for _, k := range e.keys {
 			delete(b.busy, k)
 		}
 	}

@@ -47,6 +47,7 @@ type recorder struct {
 	flushes []string
 	running int
 	most    int
+	slow    string
 	fail    func(names string) error
 }
 
@@ -60,8 +61,12 @@ func (r *recorder) flush(ctx context.Context, items []item) error {
 	r.running++
 	r.most = max(r.most, r.running)
 	r.mu.Unlock()
+	took := time.Second
+	if names == r.slow {
+		took *= 2
+	}
 	select {
-	case <-time.After(time.Second):
+	case <-time.After(took):
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -151,6 +156,7 @@ func TestFlushesRunAtTheSameTimeUpToTheirNumberAndShareNoKey(t *testing.T) {
 	o := options()
 	o.Parallel = 2
 	test(t, o, func(t *testing.T, b *batch.Batcher[item], r *recorder) {
+		r.slow = "3"
 		do(t, b, item{name: "1", keys: []string{"x"}}, item{name: "2", keys: []string{"x"}}, item{name: "3"}, item{name: "4"})
 		b.Close()
 		require.Equal(t, []string{"1", "3", "24"}, r.flushes)
