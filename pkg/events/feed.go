@@ -15,7 +15,7 @@ import (
 
 // feedBuffer is how many messages may wait for a feed's handler. Beyond it the
 // newest are dropped, a hole like any other to the reader.
-const feedBuffer = 64 << 10
+const feedBuffer = 8 << 10
 
 // Feed receives the events of very many tasks: a subscription costs neither a
 // goroutine nor a wait of its own. It is a lifecycle.Service.
