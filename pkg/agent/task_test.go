@@ -176,29 +176,36 @@ func TestHandler_GrantResumesOnce(t *testing.T) {
 
 func TestHandler_NewerMessageIsHandedOverBeforeTheTurnIsSettled(t *testing.T) {
 	t.Parallel()
-	running, said := make(chan struct{}), make(chan struct{})
-	var runs [][]string
-	c, _ := cluster(func(ctx context.Context, t *agent.Task) error {
-		var texts []string
-		for _, m := range t.NewMessages() {
-			texts = append(texts, agent.TextOf(m.GetMessage()))
-		}
-		runs = append(runs, texts)
-		if len(runs) == 1 {
-			close(running)
-			<-said
-			if err := t.Complete(ctx); !errors.Is(err, agent.ErrNewerMessage) {
-				return errors.New("settled over a newer message")
-			}
-		}
-		return nil
-	})
-	turn := start(t, c, "one")
-	<-running
-	require.NoError(t, turn.Say(agenttest.Text("two")))
-	close(said)
-	require.Equal(t, task.Completed, turn.Wait().GetStatus().GetState())
-	require.Equal(t, [][]string{{"one"}, {"two"}}, runs)
+	for name, settle := range map[string]agent.HandlerFunc{
+		"returning nil":       func(context.Context, *agent.Task) error { return nil },
+		"returning the error": func(ctx context.Context, t *agent.Task) error { return t.Complete(ctx) },
+		"going on after the error": func(ctx context.Context, t *agent.Task) error {
+			_ = t.Complete(ctx)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			running, said := make(chan struct{}, 2), make(chan struct{})
+			var runs [][]string
+			c, _ := cluster(func(ctx context.Context, t *agent.Task) error {
+				var texts []string
+				for _, m := range t.NewMessages() {
+					texts = append(texts, agent.TextOf(m.GetMessage()))
+				}
+				runs = append(runs, texts)
+				running <- struct{}{}
+				<-said
+				return settle(ctx, t)
+			})
+			turn := start(t, c, "one")
+			<-running
+			require.NoError(t, turn.Say(agenttest.Text("two")))
+			close(said)
+			require.Equal(t, task.Completed, turn.Wait().GetStatus().GetState())
+			require.Equal(t, [][]string{{"one"}, {"two"}}, runs)
+		})
+	}
 }
 
 func TestHandler_NextReceivesWhatIsSaidMeanwhile(t *testing.T) {
