@@ -103,7 +103,7 @@ func (c *claim) fetch(ctx context.Context) error {
 		Tenant: c.Proto.GetTenant(), TaskId: c.Proto.GetTask().GetId(), After: after,
 	})
 	if err != nil {
-		return fmt.Errorf("list user messages of task %s: %w", c.Proto.GetTask().GetId(), err)
+		return fmt.Errorf("list user messages of task %s: %w", c.Proto.GetTask().GetId(), storeError(err))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -49,7 +49,7 @@ func (c *Context) Turns(ctx context.Context, limit int) ([]*taskstorev1.Turn, er
 		Scope: c.scope, ContextId: c.id, Limit: int32(limit) + 1, //nolint:gosec // the store bounds it
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list turns of context %s: %w", c.id, err)
+		return nil, fmt.Errorf("list turns of context %s: %w", c.id, storeError(err))
 	}
 	turns := make([]*taskstorev1.Turn, 0, limit)
 	for _, turn := range answer.GetTurns() {
@@ -103,7 +103,7 @@ func updateOnce[T any](ctx context.Context, c *Context, change func(*T) error) e
 		Scope: c.scope, ContextId: c.id, State: state, Revision: revision,
 	})
 	if err != nil {
-		return fmt.Errorf("update context %s: %w", c.id, err)
+		return fmt.Errorf("update context %s: %w", c.id, storeError(err))
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func updateOnce[T any](ctx context.Context, c *Context, change func(*T) error) e
 func (c *Context) read(ctx context.Context) (state []byte, revision int64, err error) {
 	answer, err := c.memory.GetContext(ctx, &taskstorev1.GetContextRequest{Scope: c.scope, ContextId: c.id})
 	if err != nil {
-		return nil, 0, fmt.Errorf("get context %s: %w", c.id, err)
+		return nil, 0, fmt.Errorf("get context %s: %w", c.id, storeError(err))
 	}
 	return answer.GetState(), answer.GetRevision(), nil
 }

@@ -2,7 +2,10 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -45,6 +48,9 @@ var (
 	ErrTaskNotFound = errors.New("task not found")
 	// ErrConflict gives up on a context whose state others change again and again.
 	ErrConflict = errors.New("context state was changed by others")
+	// ErrUnavailable is a task store that can't be reached now. A handler of a
+	// task that returns it is run again, which counts as an attempt.
+	ErrUnavailable = errors.New("the task store can't be reached")
 	// ErrReplied refuses a second answer to one message.
 	ErrReplied = errors.New("the message has been answered")
 )
@@ -61,3 +67,11 @@ func (*CanceledError) Error() string { return ErrCanceled.Error() }
 
 // Is makes errors.Is(err, ErrCanceled) true.
 func (*CanceledError) Is(target error) bool { return target == ErrCanceled }
+
+// storeError marks an error of the task store that says nothing about the call.
+func storeError(err error) error {
+	if status.Code(err) == codes.Unavailable {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}

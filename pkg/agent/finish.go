@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/errandhq/errand/pkg/task"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/google/uuid"
 )
+
+// storePause is how long a task waits after the store could not be reached.
+const storePause = time.Second
 
 var errNotSettled = errors.New("handler returned without settling the turn")
 
@@ -35,9 +39,12 @@ func (c *claim) finish(ctx context.Context, t *Task, r returned) *Outcome {
 	case errors.Is(cause, ErrMaxRuntime):
 		return c.fail(ctx, cause)
 	case cause != nil:
-		return c.release(ctx)
+		return c.release(ctx, 0, false)
 	case run.newer && (r.err == nil || errors.Is(r.err, ErrNewerMessage)):
 		return nil
+	case errors.Is(r.err, ErrUnavailable):
+		c.logger.WarnContext(ctx, "handler is to be run again", "error", r.err)
+		return c.release(ctx, storePause, true)
 	case r.err != nil:
 		return c.fail(ctx, r.err)
 	case run.mustSettle:
@@ -57,6 +64,8 @@ func (c *claim) complete(ctx context.Context, t *Task) *Outcome {
 		return nil
 	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrRefused):
 		return c.fail(ctx, err)
+	case errors.Is(err, ErrUnavailable):
+		return c.release(ctx, storePause, true)
 	default:
 		return &Outcome{Err: err}
 	}
@@ -110,14 +119,14 @@ func safeText(cause error) string {
 	}
 }
 
-// release gives the task back undone, without counting the attempt.
-func (c *claim) release(ctx context.Context) *Outcome {
+// release gives the task back undone; failed counts the attempt.
+func (c *claim) release(ctx context.Context, delay time.Duration, failed bool) *Outcome {
 	c.write <- struct{}{}
 	defer func() { <-c.write }()
 	if outcome := c.ended(); outcome != nil {
 		return outcome
 	}
-	if err := c.Lease.Release(context.WithoutCancel(ctx), 0, false); err != nil {
+	if err := c.Lease.Release(context.WithoutCancel(ctx), delay, failed); err != nil {
 		return &Outcome{Err: err}
 	}
 	return &Outcome{Released: true}

@@ -34,7 +34,7 @@ func (l *lookup) FindTask(ctx context.Context, id string) (*a2apb.Task, error) {
 		return nil, fmt.Errorf("%w: %q", ErrTaskNotFound, id)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get task %q: %w", id, err)
+		return nil, fmt.Errorf("get task %q: %w", id, storeError(err))
 	}
 	return answer.GetTask(), nil
 }

@@ -16,6 +16,8 @@ import (
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // recorder is a lease whose answers a test chooses.
@@ -25,7 +27,9 @@ type recorder struct {
 	emit     func() error
 	settled  []agent.Settlement
 	released int
+	failed   int
 	newer    []*eventv1.UserMessage
+	read     error
 }
 
 func (r *recorder) Emit(context.Context, *taskstorev1.TaskEvent) error {
@@ -37,8 +41,11 @@ func (r *recorder) Emit(context.Context, *taskstorev1.TaskEvent) error {
 func (r *recorder) Flush(context.Context) error { return nil }
 func (r *recorder) Appended() <-chan struct{}   { return nil }
 
-func (r *recorder) Release(context.Context, time.Duration, bool) error {
+func (r *recorder) Release(_ context.Context, _ time.Duration, failed bool) error {
 	r.released++
+	if failed {
+		r.failed++
+	}
 	return nil
 }
 
@@ -56,7 +63,11 @@ func (r *recorder) Settle(ctx context.Context, s agent.Settlement) error {
 }
 
 func (r *recorder) ListUserMessages(context.Context, *taskstorev1.ListUserMessagesRequest, ...grpc.CallOption) (*taskstorev1.ListUserMessagesResponse, error) {
-	return &taskstorev1.ListUserMessagesResponse{Messages: r.newer}, nil
+	return &taskstorev1.ListUserMessagesResponse{Messages: r.newer}, r.read
+}
+
+func (r *recorder) GetContext(context.Context, *taskstorev1.GetContextRequest, ...grpc.CallOption) (*taskstorev1.GetContextResponse, error) {
+	return nil, r.read
 }
 
 func run(ctx context.Context, r *recorder, handle agent.HandlerFunc) agent.Outcome {
@@ -189,4 +200,24 @@ func TestRun_LostLeaseWinsOverWhatTheHandlerReturned(t *testing.T) {
 	outcome := run(t.Context(), r, func(context.Context, *agent.Task) error { return errors.New("broken") })
 	require.ErrorIs(t, outcome.Err, agent.ErrLeaseLost)
 	require.Equal(t, "lost", outcome.String())
+}
+
+func TestRun_StoreThatIsAwayCostsAnAttemptAndNotTheTask(t *testing.T) {
+	t.Parallel()
+	for name, handle := range map[string]agent.HandlerFunc{
+		"while the handler reads":          func(ctx context.Context, t *agent.Task) error { return t.Context().Get(ctx, &struct{}{}) },
+		"while the handler settles":        func(ctx context.Context, t *agent.Task) error { return t.Complete(ctx) },
+		"while the turn of one is settled": func(context.Context, *agent.Task) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &recorder{
+				read:   status.Error(codes.Unavailable, "restarting"),
+				settle: func(agent.Settlement) error { return agent.ErrNewerMessage },
+			}
+			outcome := run(t.Context(), r, handle)
+			require.Equal(t, "released", outcome.String())
+			require.Equal(t, 1, r.failed)
+		})
+	}
 }
