@@ -90,62 +90,18 @@ func inState(want a2apb.TaskState) func(binding.Event) bool {
 	}
 }
 
-// replay applies events to the Task that stands first among them, as a client
-// would (A2A §4.2): statuses replace, artifacts replace or append. Of the
-// history it says nothing.
+// replay is what events tell of a task.
 func (c *caller) replay(events []binding.Event) *a2apb.Task {
 	c.t.Helper()
-	require.NotEmpty(c.t, events)
-	require.NotNil(c.t, events[0].GetTask(), "the first event is no Task: %v", events[0])
-	got, ok := proto.Clone(events[0].GetTask()).(*a2apb.Task)
-	require.True(c.t, ok)
-	for _, e := range events[1:] {
-		switch {
-		case e.GetStatusUpdate() != nil:
-			require.Equal(c.t, got.GetId(), e.GetStatusUpdate().GetTaskId())
-			require.Equal(c.t, got.GetContextId(), e.GetStatusUpdate().GetContextId())
-			got.Status = e.GetStatusUpdate().GetStatus()
-		case e.GetArtifactUpdate() != nil:
-			require.Equal(c.t, got.GetId(), e.GetArtifactUpdate().GetTaskId())
-			require.Equal(c.t, got.GetContextId(), e.GetArtifactUpdate().GetContextId())
-			c.apply(got, e.GetArtifactUpdate())
-		case e.GetTask() != nil:
-			got, ok = proto.Clone(e.GetTask()).(*a2apb.Task)
-			require.True(c.t, ok)
-		default:
-			require.Fail(c.t, "an event of a task that is none", "%v", e)
-		}
-	}
-	return got
-}
-
-func (c *caller) apply(task *a2apb.Task, update *a2apb.TaskArtifactUpdateEvent) {
-	c.t.Helper()
-	chunk, ok := proto.Clone(update.GetArtifact()).(*a2apb.Artifact)
-	require.True(c.t, ok)
-	for i, a := range task.GetArtifacts() {
-		if a.GetArtifactId() != chunk.GetArtifactId() {
-			continue
-		}
-		if update.GetAppend() {
-			a.Parts = append(a.Parts, chunk.GetParts()...)
-		} else {
-			task.Artifacts[i] = chunk
-		}
-		return
-	}
-	require.False(c.t, update.GetAppend(), "a chunk appends to artifact %q, which no event began", chunk.GetArtifactId())
-	task.Artifacts = append(task.Artifacts, chunk)
+	told, err := binding.Replay(events)
+	require.NoError(c.t, err)
+	return told
 }
 
 // requireSame compares what a stream told with what the task is.
 func (c *caller) requireSame(told, stored *a2apb.Task) {
 	c.t.Helper()
-	c.requireEqual(stored.GetStatus(), told.GetStatus())
-	require.Len(c.t, told.GetArtifacts(), len(stored.GetArtifacts()))
-	for i := range stored.GetArtifacts() {
-		c.requireEqual(stored.GetArtifacts()[i], told.GetArtifacts()[i])
-	}
+	require.NoError(c.t, binding.Compare(told, stored))
 }
 
 func (c *caller) requireEqual(want, got proto.Message) {

@@ -3,19 +3,15 @@
 package ledger_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/errandhq/errand/services/e2e/internal/binding"
 	"github.com/errandhq/errand/services/e2e/internal/harness"
@@ -26,6 +22,12 @@ import (
 const example = "../../../examples/ledger"
 
 const patience = time.Minute
+
+const (
+	submitted     = a2apb.TaskState_TASK_STATE_SUBMITTED
+	inputRequired = a2apb.TaskState_TASK_STATE_INPUT_REQUIRED
+	completed     = a2apb.TaskState_TASK_STATE_COMPLETED
+)
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
@@ -42,187 +44,145 @@ func TestTheWorkedExample(t *testing.T) {
 			t.Run(string(engine)+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				cluster := harness.Start(t, harness.Options{Engine: engine, AgentsFile: file})
+				s := &sender{Binding: cluster.Client.Bindings("")[i], t: t}
+				// There is no executor yet, so the streams see all that happens.
+				first := s.submit(s.month("2026-09"))
+				cut := s.subscribe(first.task.GetId())
 				executor := harness.StartExecutor(t, cluster, binary, agentsFile)
-				p := &play{Binding: cluster.Client.Bindings("")[i], t: t}
-				p.firstMonth()
+				asked := s.untilAsked(first, cut)
+				done := s.answer(first, asked)
+
 				executor.Stop(t)
+				in := s.month("2026-10")
+				in.Message.ContextId = done.GetContextId()
+				in.Message.ReferenceTaskIds = []string{done.GetId()}
+				next := s.submit(in)
 				executor.Start(t)
-				p.nextMonth()
+				s.remembers(done, next)
+				s.unchanged(first, done)
 			})
 		}
 	}
 }
 
-// play is one sender's way through the example.
-type play struct {
-	binding.Binding
-	t *testing.T
-	// The first month's task.
-	task *a2apb.Task
-}
+// untilAsked watches the first month up to the question: one stream as it comes,
+// and one that is cut after the second chunk and resumed.
+func (s *sender) untilAsked(first *errand, cut *binding.Stream) *a2apb.Task {
+	s.t.Helper()
+	seen := s.read(cut, chunk(2))
+	cut.Close()
+	first.seen = append(first.seen, s.read(first.stream, inState(inputRequired))...)
+	asked := s.get(first.task.GetId())
+	require.Contains(s.t, text(asked.GetStatus().GetMessage().GetParts()), "50")
+	s.requireThreeChunks(first.seen)
+	s.requireTold(first.seen, asked)
+	require.Len(s.t, asked.GetArtifacts()[0].GetParts(), 3, "GetTask has what the cut stream missed")
 
-func (p *play) firstMonth() {
-	p.t.Helper()
-	in := p.month("2026-09")
-	in.Configuration = &a2apb.SendMessageConfiguration{ReturnImmediately: true}
-	sent := p.send(in)
-	require.Equal(p.t, sent.GetId(), p.send(in).GetId(), "sent twice")
-
-	asked := p.watch(sent.GetId())
-	require.Equal(p.t, "matches.json", asked.GetArtifacts()[0].GetName())
-	require.Contains(p.t, text(asked.GetStatus().GetMessage().GetParts()), "50")
-	p.same(asked, p.get(sent.GetId()))
-	p.same(asked, p.send(in))
-
-	answer := p.message(&a2apb.Part{Content: &a2apb.Part_Text{Text: "yes"}})
-	answer.Message.TaskId = asked.GetId()
-	p.task = p.send(answer)
-	require.Equal(p.t, a2apb.TaskState_TASK_STATE_COMPLETED, p.task.GetStatus().GetState())
-	require.Len(p.t, p.task.GetArtifacts(), 2)
-	for _, again := range []*a2apb.SendMessageRequest{answer, in} {
-		p.same(p.task, p.send(again))
-	}
-	p.same(p.task, p.get(p.task.GetId()))
-}
-
-// nextMonth comes in the same context, to an executor that has started anew: the
-// answer is remembered, and nobody is asked.
-func (p *play) nextMonth() {
-	p.t.Helper()
-	in := p.month("2026-10")
-	in.Message.ContextId = p.task.GetContextId()
-	in.Message.ReferenceTaskIds = []string{p.task.GetId()}
-	next := p.send(in)
-	require.Equal(p.t, a2apb.TaskState_TASK_STATE_COMPLETED, next.GetStatus().GetState())
-	require.NotEqual(p.t, p.task.GetId(), next.GetId())
-	require.Equal(p.t, p.task.GetContextId(), next.GetContextId())
-	require.Len(p.t, next.GetArtifacts(), 2)
-	require.Len(p.t, next.GetHistory(), 1)
-	require.Equal(p.t, []string{p.task.GetId()}, next.GetHistory()[0].GetReferenceTaskIds())
-	require.Contains(p.t, text(next.GetArtifacts()[1].GetParts()), p.task.GetId(), "the report names the month before")
-	p.same(next, p.send(in))
-	p.same(p.task, p.get(p.task.GetId()))
-}
-
-// watch subscribes, is cut, and goes on: with Last-Event-ID where there are
-// event ids, and by a new snapshot where there are none.
-func (p *play) watch(id string) *a2apb.Task {
-	p.t.Helper()
-	first := p.subscribe(id)
-	snapshot, err := first.Next()
-	require.NoError(p.t, err)
-	first.Close()
-	asked := p.await(id, a2apb.TaskState_TASK_STATE_INPUT_REQUIRED)
-	require.Len(p.t, asked.GetArtifacts()[0].GetParts(), 3)
-	if p.Name() == "grpc" {
-		again := p.subscribe(id)
-		defer again.Close()
+	again := s.resume(asked.GetId(), seen[len(seen)-1])
+	defer again.Close()
+	if s.Name() == "grpc" { // no event ids: a snapshot has what was missed
 		e, err := again.Next()
-		require.NoError(p.t, err)
-		p.same(asked, e.GetTask())
-		return asked
+		require.NoError(s.t, err)
+		s.same(asked, e.GetTask())
+	} else {
+		seen = append(seen, s.read(again, inState(inputRequired))...)
+		s.sameEvents(first.seen, seen)
 	}
-	p.resume(snapshot, asked)
+	for range 2 { // a duplicate of the message changes nothing
+		s.same(asked, s.send(first.in))
+	}
 	return asked
 }
 
-// resume reads what came after the snapshot up to the question: what of the
-// three chunks it had not, in order, and without a hole.
-func (p *play) resume(snapshot binding.Event, asked *a2apb.Task) {
-	p.t.Helper()
-	again := p.subscribe(asked.GetId(), binding.With("Last-Event-ID", snapshot.ID))
-	defer again.Close()
-	version, err := strconv.Atoi(snapshot.ID)
-	require.NoError(p.t, err)
-	chunks := 0
-	if had := snapshot.GetTask().GetArtifacts(); len(had) > 0 {
-		chunks = len(had[0].GetParts())
+// answer finishes the first month by a follow-up.
+func (s *sender) answer(first *errand, asked *a2apb.Task) *a2apb.Task {
+	s.t.Helper()
+	in := s.message(&a2apb.Part{Content: &a2apb.Part_Text{Text: "yes"}})
+	in.Message.TaskId = asked.GetId()
+	done := s.send(in)
+	require.Equal(s.t, completed, done.GetStatus().GetState())
+	require.Equal(s.t, asked.GetContextId(), done.GetContextId())
+	require.Len(s.t, done.GetArtifacts(), 2)
+	require.Len(s.t, done.GetHistory(), 3, "files, question, answer")
+	for _, again := range []*a2apb.SendMessageRequest{in, first.in, in} {
+		s.same(done, s.send(again))
 	}
-	for snapshot.GetTask().GetStatus().GetState() != a2apb.TaskState_TASK_STATE_INPUT_REQUIRED {
-		e, err := again.Next()
-		require.NoError(p.t, err)
-		version++
-		require.Equal(p.t, strconv.Itoa(version), e.ID)
-		if chunk := e.GetArtifactUpdate(); chunk != nil {
-			chunks++
-			require.Equal(p.t, chunks > 1, chunk.GetAppend())
-			require.Equal(p.t, chunks == 3, chunk.GetLastChunk())
-		}
-		if e.GetStatusUpdate().GetStatus().GetState() == a2apb.TaskState_TASK_STATE_INPUT_REQUIRED {
-			break
+	first.seen = append(first.seen, s.rest(first.stream)...)
+	s.requireTold(first.seen, done)
+	if s.Name() != "grpc" { // a finished task's events can still be resumed
+		for _, from := range []int{0, 3, len(first.seen) - 2} {
+			again := append(first.seen[:from+1:from+1], s.rest(s.resume(done.GetId(), first.seen[from]))...)
+			s.sameEvents(first.seen, again)
 		}
 	}
-	require.Equal(p.t, 3, chunks)
+	return done
 }
 
-// month is the two files of a month.
-func (p *play) month(name string) *a2apb.SendMessageRequest {
-	p.t.Helper()
-	return p.message(p.file("invoices-"+name+".csv"), p.file("ledger-"+name+".csv"))
-}
-
-func (p *play) file(name string) *a2apb.Part {
-	p.t.Helper()
-	content, err := os.ReadFile(filepath.Join(example, "data", name))
-	require.NoError(p.t, err)
-	return &a2apb.Part{Content: &a2apb.Part_Raw{Raw: content}, Filename: name, MediaType: "text/csv"}
-}
-
-func (p *play) message(parts ...*a2apb.Part) *a2apb.SendMessageRequest {
-	return &a2apb.SendMessageRequest{Message: &a2apb.Message{
-		MessageId: uuid.NewString(), Role: a2apb.Role_ROLE_USER, Parts: parts,
-	}}
-}
-
-func (p *play) within() context.Context {
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
-	p.t.Cleanup(cancel)
-	return ctx
-}
-
-func (p *play) send(in *a2apb.SendMessageRequest) *a2apb.Task {
-	p.t.Helper()
-	answer, err := p.Call(p.within(), binding.SendMessage, in)
-	require.NoError(p.t, err)
-	require.Nil(p.t, answer.Err)
-	return answer.Result.(*a2apb.SendMessageResponse).GetTask()
-}
-
-func (p *play) get(id string) *a2apb.Task {
-	p.t.Helper()
-	answer, err := p.Call(p.within(), binding.GetTask, &a2apb.GetTaskRequest{Id: id})
-	require.NoError(p.t, err)
-	require.Nil(p.t, answer.Err)
-	return answer.Result.(*a2apb.Task)
-}
-
-func (p *play) await(id string, state a2apb.TaskState) *a2apb.Task {
-	p.t.Helper()
-	var got *a2apb.Task
-	require.Eventually(p.t, func() bool {
-		got = p.get(id)
-		return got.GetStatus().GetState() == state
-	}, patience, 20*time.Millisecond)
-	return got
-}
-
-func (p *play) subscribe(id string, options ...binding.Option) *binding.Stream {
-	p.t.Helper()
-	s, answer, err := p.Open(p.within(), binding.SubscribeToTask, &a2apb.SubscribeToTaskRequest{Id: id}, options...)
-	require.NoError(p.t, err)
-	require.NotNil(p.t, s, "%v", answer)
-	return s
-}
-
-func (p *play) same(want, got *a2apb.Task) {
-	p.t.Helper()
-	require.True(p.t, proto.Equal(want, got), "want %v\ngot  %v", want, got)
-}
-
-func text(parts []*a2apb.Part) string {
-	var all strings.Builder
-	for _, part := range parts {
-		all.WriteString(part.GetText())
+// remembers: the next month comes in the same context, to an executor that has
+// started anew; the answer is remembered, and nobody is asked.
+func (s *sender) remembers(done *a2apb.Task, next *errand) {
+	s.t.Helper()
+	events := append(next.seen, s.rest(next.stream)...)
+	s.requireThreeChunks(events)
+	for _, e := range events {
+		require.False(s.t, inState(inputRequired)(e), "asked again")
 	}
-	return all.String()
+	got := s.get(next.task.GetId())
+	s.requireTold(events, got)
+	require.Equal(s.t, completed, got.GetStatus().GetState())
+	require.NotEqual(s.t, done.GetId(), got.GetId())
+	require.Equal(s.t, done.GetContextId(), got.GetContextId())
+	require.Len(s.t, got.GetArtifacts(), 2)
+	require.Len(s.t, got.GetHistory(), 1)
+	require.Equal(s.t, []string{done.GetId()}, got.GetHistory()[0].GetReferenceTaskIds())
+	require.Contains(s.t, text(got.GetArtifacts()[1].GetParts()), done.GetId(), "the report names the month before")
+	s.same(got, s.send(next.in))
+}
+
+// unchanged: what came later did not touch the first month.
+func (s *sender) unchanged(first *errand, done *a2apb.Task) {
+	s.t.Helper()
+	s.same(done, s.get(done.GetId()))
+	s.same(done, s.send(first.in))
+}
+
+// requireThreeChunks: matches.json came live in three chunks of one artifact.
+func (s *sender) requireThreeChunks(events []binding.Event) {
+	s.t.Helper()
+	n := 0
+	for _, e := range events {
+		if update := e.GetArtifactUpdate(); update.GetArtifact().GetArtifactId() == "matches" {
+			n++
+			require.Equal(s.t, n > 1, update.GetAppend())
+			require.Equal(s.t, n == 3, update.GetLastChunk())
+			require.Len(s.t, update.GetArtifact().GetParts(), 1)
+		}
+	}
+	require.Equal(s.t, 3, n)
+}
+
+// requireTold: the events make the task, each version is in one event at most
+// and has one, but for those of the sender's follow-ups.
+func (s *sender) requireTold(events []binding.Event, task *a2apb.Task) {
+	s.t.Helper()
+	told, err := binding.Replay(events)
+	require.NoError(s.t, err)
+	require.NoError(s.t, binding.Compare(told, task))
+	if s.Name() == "grpc" {
+		return
+	}
+	followUps := -1
+	for _, m := range task.GetHistory() {
+		if m.GetRole() == a2apb.Role_ROLE_USER {
+			followUps++
+		}
+	}
+	last := 0
+	for _, e := range events {
+		version, err := strconv.Atoi(e.ID)
+		require.NoError(s.t, err)
+		require.Greater(s.t, version, last)
+		last = version
+	}
+	require.Equal(s.t, len(events)+followUps, last, "a version is missing")
 }
