@@ -98,6 +98,21 @@ func (f *feed) announce(e *eventv1.Event) {
 	}
 }
 
+// gap tells all who watch a task that events may have been missed.
+func (m *memory) gap(taskID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for f := range m.streams {
+		for id, w := range f.watches {
+			if w.taskID == taskID {
+				f.put(&notifierv1.WatchResponse{WatchId: id, Kind: &notifierv1.WatchResponse_Gap{
+					Gap: &notifierv1.Gap{Position: w.position},
+				}})
+			}
+		}
+	}
+}
+
 func (f *feed) put(r *notifierv1.WatchResponse) {
 	f.mu.Lock()
 	f.pending = append(f.pending, r)

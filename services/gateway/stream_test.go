@@ -440,6 +440,21 @@ func TestASubscriberThatFellBehindGetsASnapshot(t *testing.T) {
 	})
 }
 
+func TestAGapInWhichNothingHappenedIsNotShown(t *testing.T) {
+	t.Parallel()
+	onAllBindings(t, func(t *testing.T, over binding) {
+		b := newBench(t)
+		stream := openStream(t, over, b, "SendStreamingMessage", say("m1", "wait"))
+		first, _ := stream.read(t)
+		id := first.GetTask().GetId()
+		b.store.emit(id, status(task.Working, ""))
+		require.Equal(t, "status WORKING", next(t, stream))
+		b.store.gap(id)
+		b.store.emit(id, status(task.Completed, ""))
+		require.Equal(t, []string{"status COMPLETED"}, stream.all(t))
+	})
+}
+
 func TestLargeEventsArriveWhole(t *testing.T) {
 	t.Parallel()
 	onJSONBindings(t, func(t *testing.T, over binding) {

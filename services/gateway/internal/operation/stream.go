@@ -62,7 +62,12 @@ func (t *Stream) Next(ctx context.Context) (Update, error) {
 	defer cancel()
 	for !t.done {
 		if t.snapshotDue {
-			return t.snapshot(ctx)
+			known := t.sent
+			shown, err := t.snapshot(ctx)
+			if err != nil || shown.Version != known {
+				return shown, err
+			}
+			continue // nothing was missed
 		}
 		event, err := t.nextEvent(ctx)
 		if err != nil {
