@@ -98,10 +98,12 @@ func (f *feed) announce(e *eventv1.Event) {
 	}
 }
 
-// gap tells all who watch a task that events may have been missed.
-func (m *memory) gap(taskID string) {
+// gap tells all who watch a task that events may have been missed, and returns
+// the versions at which the task is read from now on.
+func (m *memory) gap(taskID string) <-chan int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.read = make(chan int64, 1)
 	for f := range m.streams {
 		for id, w := range f.watches {
 			if w.taskID == taskID {
@@ -111,6 +113,7 @@ func (m *memory) gap(taskID string) {
 			}
 		}
 	}
+	return m.read
 }
 
 func (f *feed) put(r *notifierv1.WatchResponse) {

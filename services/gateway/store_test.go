@@ -39,6 +39,8 @@ type memory struct {
 	writes int
 	// Events below this version are gone from the log.
 	purged int64
+	// Receives each answer of GetTask, if set.
+	read chan int64
 }
 
 type row struct {
@@ -291,6 +293,9 @@ func (m *memory) GetTask(_ context.Context, r *taskstorev1.GetTaskRequest) (*tas
 	t, err := m.find(r.GetScope(), r.GetTaskId())
 	if err != nil {
 		return nil, err
+	}
+	if m.read != nil {
+		m.read <- t.version
 	}
 	return &taskstorev1.GetTaskResponse{Task: t.read(r.HistoryLength, true), Version: t.version}, nil
 }
