@@ -97,10 +97,10 @@ func (e *Engine) listing(f filters) *listing {
 		return found.(*listing) //nolint:forcetypeassert // nothing else is stored
 	}
 	selection := f.selection()
-	limit := "\n" + text("page_limit")
+	limited := selection + "\n" + text("page_order") + "\n" + text("page_limit")
 	l := &listing{
-		page:     newPage(selection + "\n" + text("page_order") + limit),
-		count:    newStatement("count_page", strings.ReplaceAll(text("count_page"), "{{page}}", selection+limit)),
+		page:     newPage(limited),
+		count:    newStatement("count_page", strings.ReplaceAll(text("count_page"), "{{page}}", limited)),
 		estimate: newStatement("estimate_page", strings.ReplaceAll(text("estimate_page"), "{{page}}", selection)),
 	}
 	e.listings.Store(f, l)

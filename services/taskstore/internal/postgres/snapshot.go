@@ -9,20 +9,21 @@ import (
 
 // snapshot runs queries that all see the same moment, in one round trip.
 func (e *Engine) snapshot(ctx context.Context, what string, queries func(*pgx.Batch)) error {
-	return e.transaction(ctx, what, sqlBeginSnapshot, queries)
+	return e.transaction(ctx, what, sqlBeginSnapshot, sqlSteadyPlan, queries)
 }
 
 // change runs statements that decide nothing on what they read, in one round
 // trip. It may run twice, so they must not mind.
 func (e *Engine) change(ctx context.Context, what string, statements func(*pgx.Batch)) error {
-	return e.transaction(ctx, what, sqlBeginUpdate, statements)
+	return e.transaction(ctx, what, sqlBeginUpdate, sqlSteadyPlan, statements)
 }
 
-func (e *Engine) transaction(ctx context.Context, what string, begin *statement, statements func(*pgx.Batch)) error {
+// transaction runs statements between BEGIN and COMMIT, planned under settings.
+func (e *Engine) transaction(ctx context.Context, what string, begin, settings *statement, statements func(*pgx.Batch)) error {
 	return e.do(ctx, what, func(conn *pgxpool.Conn) error {
 		batch := &pgx.Batch{}
 		batch.Queue(begin.text)
-		batch.Queue(sqlSteadyPlan.text)
+		batch.Queue(settings.text)
 		statements(batch)
 		batch.Queue(sqlCommit.text)
 		err := conn.SendBatch(ctx, batch).Close()

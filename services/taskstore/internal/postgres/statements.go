@@ -8,6 +8,7 @@ var (
 	sqlRollback      = named("rollback")
 	sqlGuard         = named("guard")
 	sqlSteadyPlan    = named("steady_plan")
+	sqlSteadyPage    = named("steady_page")
 )
 
 // The statements of sql/load.sql.

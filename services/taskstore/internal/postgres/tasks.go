@@ -39,7 +39,7 @@ func (e *Engine) ListTasks(ctx context.Context, q engine.ListQuery) ([]*engine.S
 	f, a := filter(&q)
 	a["limit"] = int64(q.Limit)
 	var found snapshots
-	err := e.snapshot(ctx, "list tasks", func(batch *pgx.Batch) {
+	err := e.transaction(ctx, "list tasks", sqlBeginSnapshot, sqlSteadyPage, func(batch *pgx.Batch) {
 		e.listing(f).page.queue(batch, a, q.Detail, &found)
 	})
 	return found.list, err
@@ -50,7 +50,7 @@ func (e *Engine) CountTasks(ctx context.Context, q engine.ListQuery, atMost int)
 	q.BeforeTime = time.Time{}
 	f, a := filter(&q)
 	var counts []int64
-	err := e.snapshot(ctx, "count tasks", func(batch *pgx.Batch) {
+	err := e.transaction(ctx, "count tasks", sqlBeginSnapshot, sqlSteadyPage, func(batch *pgx.Batch) {
 		queueValues(batch, e.listing(f).count, withLimit(a, atMost+1), func(v []int64) { counts = v })
 	})
 	if err != nil {

@@ -138,7 +138,8 @@ func (c *cluster) commit(p *Publisher, t *task, n int) {
 	r.Commit(c.t.Context(), []store.Notice{{Events: list}})
 }
 
-// reader collects the versions of each task as they come.
+// reader collects the versions of each task as they come. Like any reader it drops
+// repeats, which the stream doesn't store but passes on.
 type reader struct {
 	mu       sync.Mutex
 	versions map[string][]int64
@@ -151,7 +152,9 @@ func (c *cluster) read(tasks ...*task) *reader {
 		sub, err := events.Subscribe(c.t.Context(), c.nc, tenant, t.id, func(_ context.Context, e *eventv1.Event) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.versions[t.id] = append(r.versions[t.id], e.GetVersion())
+			if !slices.Contains(r.versions[t.id], e.GetVersion()) {
+				r.versions[t.id] = append(r.versions[t.id], e.GetVersion())
+			}
 		})
 		require.NoError(c.t, err)
 		c.t.Cleanup(sub.Close)

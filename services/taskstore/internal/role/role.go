@@ -22,7 +22,7 @@ const (
 	// How often a process that doesn't hold the role asks for it.
 	standby   = time.Second
 	giveBack  = 2 * time.Second
-	renewEach = 2 * time.Second
+	renewEach = 3 * time.Second
 )
 
 // Keeper keeps roles; the database does.

@@ -81,17 +81,20 @@ CREATE TABLE tasks
     CONSTRAINT tasks_grant_is_awaited CHECK (grant_hash IS NULL OR (state = 8 AND octet_length(grant_hash) = 32))
 ) WITH (
     fillfactor = 80,
-    -- A fifth of millions of rows is too long to wait for.
+    -- A fifth of millions of rows is too long to wait for, above all for the
+    -- visibility map, without which a count visits every row.
     autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_insert_scale_factor = 0.02,
     autovacuum_analyze_scale_factor = 0.02
 );
 
 -- One index for each way to list, so that a page costs the same however many
--- tasks there are and however rare the matches.
+-- tasks there are and however rare the matches. Of two that look the same to it,
+-- the planner takes the newest.
 CREATE INDEX tasks_by_status_time ON tasks (tenant, agent, status_time DESC, id);
+CREATE INDEX tasks_by_state ON tasks (tenant, agent, state, status_time DESC, id);
 CREATE INDEX tasks_by_owner ON tasks (tenant, agent, owner, status_time DESC, id);
 CREATE INDEX tasks_by_context ON tasks (tenant, agent, context_id, status_time DESC, id);
-CREATE INDEX tasks_by_state ON tasks (tenant, agent, state, status_time DESC, id);
 
 -- What background work looks for is few rows of many.
 CREATE INDEX tasks_queued ON tasks (agent, tenant, queued_at, id) WHERE phase = 1 AND due_at IS NULL;

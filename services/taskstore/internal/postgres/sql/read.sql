@@ -1,5 +1,5 @@
 -- Reads of whole tasks run in one snapshot. {{page}} selects the tasks, in the
--- order of the answer; see page.sql.
+-- order of the answer; see page.sql there also for OFFSET 0.
 
 -- name: read_page
 SELECT {{task_columns}}
@@ -64,23 +64,25 @@ FROM unnest(
     @ids::uuid[]
 ) AS k (tenant, id)
 CROSS JOIN LATERAL (
-    SELECT
-        id,
-        version,
-        state
+    SELECT *
     FROM tasks
     WHERE tasks.id = k.id
-      AND tasks.tenant = k.tenant
-) AS t;
+    OFFSET 0
+) AS t
+WHERE t.tenant = k.tenant;
 
 -- name: read_head
 SELECT
     t.id,
     t.version,
     t.state
-FROM tasks AS t
-WHERE t.id = @id::uuid
-  AND t.tenant = @tenant::text
+FROM (
+    SELECT *
+    FROM tasks
+    WHERE id = @id::uuid
+    OFFSET 0
+) AS t
+WHERE t.tenant = @tenant::text
   AND (@agent::text = '' OR t.agent = @agent::text)
   AND (@owner::text = '' OR t.owner = @owner::text);
 
@@ -106,10 +108,14 @@ SELECT
     m.kind,
     m.data,
     m.request
-FROM tasks AS t
+FROM (
+    SELECT *
+    FROM tasks
+    WHERE id = @id::uuid
+    OFFSET 0
+) AS t
 JOIN messages AS m ON m.task_id = t.id
-WHERE t.id = @id::uuid
-  AND t.tenant = @tenant::text
+WHERE t.tenant = @tenant::text
   AND m.kind = 1
   AND m.version > @after::bigint
 ORDER BY m.version;
@@ -149,11 +155,15 @@ WHERE c.tenant = @tenant::text
 SELECT
     t.id AS task_id,
     t.created_at
-FROM tasks AS t
-WHERE t.tenant = @tenant::text
-  AND t.agent = @agent::text
-  AND t.context_id = @context_id::text
-  AND t.owner = @owner::text
+FROM (
+    SELECT *
+    FROM tasks
+    WHERE tenant = @tenant::text
+      AND agent = @agent::text
+      AND context_id = @context_id::text
+    OFFSET 0
+) AS t
+WHERE t.owner = @owner::text
 ORDER BY t.created_at DESC, t.id DESC
 LIMIT @limit::bigint;
 

@@ -17,8 +17,21 @@ ROLLBACK;
 -- between the two halves of an update must not keep its rows locked.
 SELECT
     set_config('enable_seqscan', 'off', true),
+    set_config('jit', 'off', true),
     set_config('lock_timeout', @lock_timeout, true),
     set_config('idle_in_transaction_session_timeout', @idle_timeout, true);
 
 -- name: steady_plan
-SELECT set_config('enable_seqscan', 'off', true);
+-- What is switched off costs a plan that can't do without it so much that it
+-- would be compiled: hence no JIT.
+SELECT
+    set_config('enable_seqscan', 'off', true),
+    set_config('jit', 'off', true);
+
+-- name: steady_page
+-- A page comes in the order of its index. A planner that expects few rows would
+-- take any index and sort, and read all tasks of a tenant where it was wrong.
+SELECT
+    set_config('enable_seqscan', 'off', true),
+    set_config('enable_sort', 'off', true),
+    set_config('jit', 'off', true);
