@@ -147,9 +147,15 @@ func (a *Agents) check() error {
 	return errors.Join(errs...)
 }
 
-// check compares an agent's skills with its card.
+// MaxLease bounds an agent's lease: a dead executor is waited for so long.
+const MaxLease = 10 * time.Minute
+
+// check looks at what the schema can't say: times, and the skills in the card.
 func (a *Agent) check() error {
 	var errs []error
+	if a.Lease.Value() > MaxLease {
+		errs = append(errs, fmt.Errorf("agent %s: lease: %s is more than %s", a.Name, a.Lease.Value(), MaxLease))
+	}
 	inCard := map[string]bool{}
 	for _, s := range a.Card.GetSkills() {
 		inCard[s.GetId()] = true

@@ -54,6 +54,7 @@ func TestWhatIsNotInTheSchemaIsRefusedByName(t *testing.T) {
 		"unknown member of the card": {with(t, "version:", "colour: red\n      version:"), "colour"},
 		"limit out of range":         {"limits: {event: 99999999}\n" + minimal, "/limits/event"},
 		"duration without a unit":    {with(t, "name: orders", "name: orders\n    lease: 15"), "/agents/0/lease"},
+		"lease that is too long":     {with(t, "name: orders", "name: orders\n    lease: 11m"), "lease"},
 		"unknown lifecycle":          {with(t, "name: orders", "name: orders\n    lifecycle: maybe"), "/agents/0/lifecycle"},
 		"reserved name":              {with(t, "name: orders", "name: self"), "/agents/0/name"},
 		"upper case name":            {with(t, "name: orders", "name: Orders"), "/agents/0/name"},

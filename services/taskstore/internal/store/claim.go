@@ -5,14 +5,12 @@ import (
 	"time"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
+	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/task"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
-
-// maxLease bounds what an executor may ask for: a dead one is waited for so long.
-const maxLease = 10 * time.Minute
 
 // ClaimTasks gives queued tasks to an executor.
 func (s *Store) ClaimTasks(
@@ -65,8 +63,8 @@ func (s *Store) leaseOf(asked, byDefault time.Duration) (time.Duration, error) {
 	if asked == 0 {
 		asked = byDefault
 	}
-	if asked <= 0 || asked > maxLease {
-		return 0, a2aerr.Invalid("lease", "more than 0 and at most "+maxLease.String())
+	if asked <= 0 || asked > config.MaxLease {
+		return 0, a2aerr.Invalid("lease", "more than 0 and at most "+config.MaxLease.String())
 	}
 	return asked, nil
 }

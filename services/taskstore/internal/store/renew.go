@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
+	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/task"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
@@ -20,8 +21,8 @@ func (s *Store) RenewLeases(
 		return nil, err
 	}
 	lease := r.GetLease().AsDuration()
-	if lease <= 0 || lease > maxLease {
-		return nil, a2aerr.Invalid("lease", "more than 0 and at most "+maxLease.String())
+	if lease <= 0 || lease > config.MaxLease {
+		return nil, a2aerr.Invalid("lease", "more than 0 and at most "+config.MaxLease.String())
 	}
 	refs := make([]engine.LeaseRef, len(r.GetLeases()))
 	for i, l := range r.GetLeases() {
