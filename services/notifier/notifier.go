@@ -75,6 +75,13 @@ func (s *Service) Register(r grpc.ServiceRegistrar) {
 	notifierv1.RegisterNotifierServiceServer(r, &server{hub: s.hub})
 }
 
+// Drain ends the watches of all gateways, which go on at another notifier. It
+// comes before the end of the gRPC server, which waits for streams.
+func (s *Service) Drain(context.Context) error {
+	s.hub.Drain()
+	return nil
+}
+
 // Ready fails while NATS is away: events then come late, by comparison with the
 // store.
 func (s *Service) Ready() error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/errandhq/errand/pkg/events"
 	"github.com/errandhq/errand/pkg/lifecycle"
 	"github.com/errandhq/errand/pkg/lifecycle/lifecycletest"
+	"github.com/errandhq/errand/pkg/rpc"
 	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/pkg/testkit"
 	"github.com/errandhq/errand/services/notifier"
@@ -184,6 +186,31 @@ func TestStopSendsGatewaysElsewhere(t *testing.T) {
 	s.begin(1, "t")
 	require.NoError(t, b.service.Stop(t.Context()))
 	_, err := s.Recv()
+	require.Equal(t, codes.Unavailable, status.Code(err))
+}
+
+func TestServerStopsWithoutWaitingForGatewaysToLeave(t *testing.T) {
+	t.Parallel()
+	b := setup(t, time.Minute)
+	b.store.commit("t", working)
+	memory := rpc.NewInMemory()
+	server, err := rpc.NewServer(rpc.ServerConfig{
+		Listeners: []net.Listener{memory.Listener()}, Telemetry: telemetry.Disabled(), Logger: testkit.Logger(t),
+	})
+	require.NoError(t, err)
+	b.service.Register(server.Registrar())
+	require.NoError(t, server.Start(t.Context()))
+	b.conn, err = rpc.Dial(rpc.ClientConfig{InMemory: memory, Telemetry: telemetry.Disabled()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.conn.Close()) })
+	s := b.open()
+	s.begin(1, "t")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, b.service.Drain(ctx))
+	require.NoError(t, server.Stop(ctx), "no stream had to be cut")
+	_, err = s.Recv()
 	require.Equal(t, codes.Unavailable, status.Code(err))
 }
 

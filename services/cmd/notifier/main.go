@@ -54,5 +54,6 @@ func build(ctx context.Context, p *process.Process, s settings) error {
 	}
 	service.Register(server.Registrar())
 	p.Parts.Add("server", server)
+	p.Parts.AddCloser("watches", service.Drain)
 	return nil
 }

@@ -130,14 +130,19 @@ func (h *Hub) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Stop ends all streams with ErrStopped, then the loops.
-func (h *Hub) Stop(ctx context.Context) error {
+// Drain ends all streams with ErrStopped, also those to come.
+func (h *Hub) Drain() {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.stopped = true
 	for s := range h.streams {
 		s.wake.set()
 	}
-	h.mu.Unlock()
+}
+
+// Stop ends all streams, then the loops.
+func (h *Hub) Stop(ctx context.Context) error {
+	h.Drain()
 	return h.Loop.Stop(ctx)
 }
 
