@@ -133,11 +133,11 @@ func TestAGrantResumesATaskOnce(t *testing.T) {
 		parked := c.replay(s.until(inState(authRequired)))
 		grant := <-grants
 		require.NotContains(t, fmt.Sprint(parked), grant)
-		require.Error(t, c.cluster.Resume(t.Context(), grant+"x"))
-		require.NoError(t, c.cluster.Resume(t.Context(), grant))
+		require.Error(t, c.cluster.Resume(t, grant+"x"))
+		require.NoError(t, c.cluster.Resume(t, grant))
 		events := s.rest()
 		require.Equal(t, completed, events[len(events)-1].GetStatusUpdate().GetStatus().GetState())
-		require.Error(t, c.cluster.Resume(t.Context(), grant))
+		require.Error(t, c.cluster.Resume(t, grant))
 	})
 }
 

@@ -11,105 +11,135 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+
 	"github.com/errandhq/errand/services/e2e/internal/binding"
+	"github.com/errandhq/errand/services/e2e/internal/harness"
 )
 
-// check reads back everything that was promised.
-func check(t *testing.T, client *binding.Client, messages []message) {
+// checker reads back everything that was promised.
+type checker struct {
+	*testing.T
+	client *binding.Client
+	store  taskstorev1.TaskStoreServiceClient
+}
+
+func check(t *testing.T, f *fleet, promises []promise) {
 	t.Helper()
+	c := &checker{T: t, client: f.nodes[0].Client, store: harness.TaskStore(t, f.nodes[0].TaskStoreAddr)}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	rest := client.Bindings("")[1]
-	ids := map[string]bool{}
-	work := make(chan message)
+	c.promises(ctx, promises)
+	for _, agent := range []string{inNode, counted} {
+		c.noOthers(ctx, agent, promises)
+	}
+	checkRuns(t, f.runs, promises)
+}
+
+func (c *checker) promises(ctx context.Context, promises []promise) {
+	work := make(chan promise)
 	var readers sync.WaitGroup
 	for range senders {
 		readers.Go(func() {
-			for m := range work {
-				checkMessage(ctx, t, rest, m)
+			for p := range work {
+				c.promise(ctx, p)
 			}
 		})
 	}
-	for _, m := range messages {
-		assert.False(t, ids[m.taskID], "two messages have task %s", m.taskID)
-		ids[m.taskID] = true
-		work <- m
+	for _, p := range promises {
+		work <- p
 	}
 	close(work)
 	readers.Wait()
-
-	// There are no others: no message made two tasks.
-	require.Equal(t, len(messages), count(ctx, t, rest))
 }
 
-// count reads the list of all tasks to its end.
-func count(ctx context.Context, t *testing.T, b binding.Binding) int {
-	t.Helper()
-	in, n := &a2apb.ListTasksRequest{PageSize: new(int32(100))}, 0
-	for {
-		answer, err := b.Call(ctx, binding.ListTasks, in)
-		require.NoError(t, err)
-		require.Nil(t, answer.Err)
-		page := answer.Result.(*a2apb.ListTasksResponse)
-		n += len(page.GetTasks())
-		if in.PageToken = page.GetNextPageToken(); in.GetPageToken() == "" {
-			return n
+// promise: all answers named one task, which completed, with each message and
+// each part of its artifact once; and so its streams and its log tell it.
+func (c *checker) promise(ctx context.Context, p promise) {
+	for _, told := range p.told {
+		assert.NotEmpty(c, told)
+		assert.Equal(c, p.told[0], told, "answers to one message differ")
+	}
+	if p.taskID == "" {
+		return
+	}
+	task := c.awaitEnd(ctx, p)
+	assert.Equal(c, a2apb.TaskState_TASK_STATE_COMPLETED, task.GetStatus().GetState(), "%v", task.GetStatus())
+	mine := 0
+	for _, m := range task.GetHistory() {
+		if m.GetRole() == a2apb.Role_ROLE_USER {
+			mine++
 		}
 	}
+	assert.Equal(c, p.messages, mine, "%v", task.GetHistory())
+	if p.parts > 0 && assert.Len(c, task.GetArtifacts(), 1) {
+		assert.Len(c, task.GetArtifacts()[0].GetParts(), p.parts)
+	}
+	c.stream(p, task)
+	c.log(ctx, p, task)
 }
 
-// checkMessage: all answers named one task, which completed, once, with each
-// part of its artifact once, and versions without a hole.
-func checkMessage(ctx context.Context, t *testing.T, b binding.Binding, m message) {
-	t.Helper()
-	for _, told := range m.told {
-		assert.Equal(t, m.taskID, told)
-	}
-	task := awaitEnd(ctx, t, b, m.taskID)
-	assert.Equal(t, a2apb.TaskState_TASK_STATE_COMPLETED, task.GetStatus().GetState(), "%v", task.GetStatus())
-	assert.Len(t, task.GetHistory(), 1)
-	if m.parts > 0 && assert.Len(t, task.GetArtifacts(), 1) {
-		assert.Len(t, task.GetArtifacts()[0].GetParts(), m.parts)
-	}
-	checkEvents(ctx, t, b, m.taskID)
-}
-
-func awaitEnd(ctx context.Context, t *testing.T, b binding.Binding, id string) *a2apb.Task {
-	t.Helper()
+// awaitEnd: there is work left when the load stops.
+func (c *checker) awaitEnd(ctx context.Context, p promise) *a2apb.Task {
 	for {
-		answer, err := b.Call(ctx, binding.GetTask, &a2apb.GetTaskRequest{Id: id})
-		if !assert.NoError(t, err) || !assert.Nil(t, answer.Err, "task %s is lost", id) {
+		answer, err := c.client.Bindings(p.agent)[1].Call(ctx, binding.GetTask, &a2apb.GetTaskRequest{Id: p.taskID})
+		if !assert.NoError(c, err) || !assert.Nil(c, answer.Err, "task %s is lost", p.taskID) {
 			return nil
 		}
 		task := answer.Result.(*a2apb.Task)
-		switch task.GetStatus().GetState() {
-		case a2apb.TaskState_TASK_STATE_SUBMITTED, a2apb.TaskState_TASK_STATE_WORKING:
-		default:
+		if terminal(task.GetStatus().GetState()) {
 			return task
 		}
 		select {
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(pause):
 		case <-ctx.Done():
-			assert.Fail(t, "a task does not end", "%v", task)
+			assert.Fail(c, "a task does not end", "%v", task)
 			return task
 		}
 	}
 }
 
-// checkEvents reads the event log by resuming a stream after its first event.
-func checkEvents(ctx context.Context, t *testing.T, b binding.Binding, id string) {
-	t.Helper()
-	s, answer, err := b.Open(ctx, binding.SubscribeToTask, &a2apb.SubscribeToTaskRequest{Id: id}, binding.With("Last-Event-ID", "1"))
-	if !assert.NoError(t, err) || !assert.NotNil(t, s, "%v", answer) {
+// stream: a stream told each version once, in order, however often it was cut,
+// and what it told is the task.
+func (c *checker) stream(p promise, task *a2apb.Task) {
+	if p.events == nil {
 		return
 	}
-	defer s.Close()
-	want, ended := 2, false
-	for e, err := s.Next(); err == nil; e, err = s.Next() {
-		assert.False(t, ended, "task %s has an event after its end: %v", id, e)
-		assert.Equal(t, strconv.Itoa(want), e.ID, "task %s", id)
-		ended = e.GetStatusUpdate().GetStatus().GetState() == a2apb.TaskState_TASK_STATE_COMPLETED
-		want++
+	told, err := binding.Replay(p.events)
+	if assert.NoError(c, err) {
+		assert.NoError(c, binding.Compare(told, task))
 	}
-	assert.True(t, ended, "the log of task %s has no end", id)
+	if p.events[0].ID == "" {
+		return
+	}
+	first, err := strconv.Atoi(p.events[0].ID)
+	assert.NoError(c, err)
+	for i, e := range p.events {
+		assert.Equal(c, strconv.Itoa(first+i), e.ID, "task %s", p.taskID)
+		assert.Equal(c, i == 0, e.GetTask() != nil, "task %s: a snapshot in a resumed stream", p.taskID)
+	}
+}
+
+// noOthers: no message made a second task.
+func (c *checker) noOthers(ctx context.Context, agent string, promises []promise) {
+	want := map[string]bool{}
+	for _, p := range promises {
+		if p.agent == agent && p.taskID != "" {
+			assert.False(c, want[p.taskID], "two messages have task %s", p.taskID)
+			want[p.taskID] = true
+		}
+	}
+	in := &a2apb.ListTasksRequest{PageSize: new(int32(100))}
+	for {
+		answer, err := c.client.Bindings(agent)[1].Call(ctx, binding.ListTasks, in)
+		require.NoError(c, err)
+		require.Nil(c, answer.Err)
+		page := answer.Result.(*a2apb.ListTasksResponse)
+		for _, task := range page.GetTasks() {
+			assert.True(c, want[task.GetId()], "nobody was told of task %v", task)
+		}
+		if in.PageToken = page.GetNextPageToken(); in.GetPageToken() == "" {
+			return
+		}
+	}
 }

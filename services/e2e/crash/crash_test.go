@@ -1,16 +1,16 @@
-// Package crash_test kills `errand dev` under load, again and again, and then
-// looks whether it kept its word: every message that was accepted became one
-// task, each task ended once, and no version is missing.
+// Package crash_test kills processes under load, again and again, and then looks
+// whether Errand kept its word: every message that was accepted became one task
+// or has one answer, each task ended once, no version is missing, streams that
+// were cut went on, and no handler ran without need.
 //
-// ERRAND_CRASHES sets how often it is killed, ERRAND_SEED repeats a run (the
-// load and the moments of death, as far as a random schedule allows).
+// ERRAND_CRASHES sets how often something is killed, ERRAND_SEED repeats a run
+// (the load and the moments of death, as far as a random schedule allows).
 package crash_test
 
 import (
-	_ "embed"
+	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -21,9 +21,6 @@ import (
 	"github.com/errandhq/errand/pkg/testkit"
 	"github.com/errandhq/errand/services/e2e/internal/harness"
 )
-
-//go:embed testdata/agents.yaml
-var agentsFile []byte
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
@@ -44,30 +41,28 @@ func TestNothingThatWasAcceptedIsLostOrDoubledByKills(t *testing.T) {
 	t.Parallel()
 	crashes := setting(t, "ERRAND_CRASHES", 5)
 	seed := setting(t, "ERRAND_SEED", rand.Uint64())
-	t.Logf("ERRAND_CRASHES=%d ERRAND_SEED=%d", crashes, seed)
-	binary := harness.BuildErrand(t)
-	file := filepath.Join(t.TempDir(), "agents.yaml")
-	require.NoError(t, os.WriteFile(file, agentsFile, 0o600))
-
-	for engine, arguments := range map[string]func(t *testing.T) []string{
-		"sqlite":   func(*testing.T) []string { return nil },
-		"postgres": func(t *testing.T) []string { return []string{"--database-url", testkit.Postgres(t)} },
+	t.Log(fmt.Sprintf("ERRAND_CRASHES=%d ERRAND_SEED=%d", crashes, seed))
+	p := build(t)
+	for name, start := range map[string]func(t *testing.T) *fleet{
+		"sqlite":   func(t *testing.T) *fleet { return p.start(t, 1) },
+		"postgres": func(t *testing.T) *fleet { return p.start(t, 1, "--database-url", testkit.Postgres(t)) },
+		"two nodes": func(t *testing.T) *fleet {
+			return p.start(t, 2, "--database-url", testkit.Postgres(t), "--nats-url", harness.StartNATS(t))
+		},
 	} {
-		t.Run(engine, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			args := append(arguments(t), "--data-dir", t.TempDir(), "--agents", file)
-			p := harness.StartDev(t, binary, args...)
-			dice := rand.New(rand.NewPCG(seed, 0))
-			load := startLoad(t, p.Client, seed)
+			f := start(t)
+			l := startLoad(t, f, seed)
+			dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a schedule, no secret
 			for range crashes {
 				<-time.After(time.Duration(100+dice.IntN(1200)) * time.Millisecond)
-				p.Kill(t)
-				p.Start(t)
+				f.crash(t, dice)
 			}
-			messages := load.stop()
-			t.Logf("%d messages", len(messages))
-			require.Greater(t, len(messages), int(crashes)*5, "too little load to mean anything")
-			check(t, p.Client, messages)
+			promises := l.stop()
+			t.Logf("%d promises", len(promises))
+			require.Greater(t, len(promises), int(crashes)*3, "too little load to mean anything") //nolint:gosec // 50
+			check(t, f, promises)
 		})
 	}
 }

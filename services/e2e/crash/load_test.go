@@ -7,116 +7,81 @@ import (
 	"testing"
 	"time"
 
-	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
-	"github.com/google/uuid"
-
 	"github.com/errandhq/errand/services/e2e/internal/binding"
 )
 
 const (
-	senders = 8
-	// What one try of one message may take, restarts included.
+	senders = 9
+	// What a sender tries for before it gives up, restarts included.
 	patience = time.Minute
+	pause    = 20 * time.Millisecond
 )
 
-// texts are what senders ask for, and how many parts the artifact then has.
-var texts = []struct {
-	text  string
-	parts int
-}{{"echo", 1}, {"chunks 5", 5}, {"chunks 5 20", 5}, {"sleep 0.2", 0}}
-
-// message is one that a sender was promised.
-type message struct {
-	in     *a2apb.SendMessageRequest
+// promise is what a sender was told, and what must be true at the end.
+type promise struct {
+	agent string
+	// Empty for a direct Message.
 	taskID string
-	parts  int
-	// Answers of earlier tries, which must have named the same task.
+	// The ids in all answers to the same message: tasks or Messages.
 	told []string
+	// How many messages the sender has sent, and how many parts the artifact has.
+	messages, parts int
+	// What a stream of the task told, over all its connections.
+	events []binding.Event
 }
 
-// load sends messages until it is stopped. A sender sends each one again until
-// it is answered, and then once more, as one does who lost the answer.
+// actions are what senders do. One that got no answer has failed the test and
+// makes no promise.
+var actions = []func(s *sender) (*promise, bool){
+	func(s *sender) (*promise, bool) { return s.submit("echo", 1) },
+	func(s *sender) (*promise, bool) { return s.submit("chunks 5", 5) },
+	func(s *sender) (*promise, bool) { return s.submit("chunks 5 20", 5) },
+	func(s *sender) (*promise, bool) { return s.submit("sleep 0.2", 0) },
+	func(s *sender) (*promise, bool) { return s.stream("chunks 5", 5) },
+	func(s *sender) (*promise, bool) { return s.stream("chunks 10 50", 10) },
+	(*sender).converse,
+	(*sender).converse,
+	(*sender).direct,
+}
+
+// load sends messages until it is stopped.
 type load struct {
-	t      *testing.T
-	client *binding.Client
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
 	mu       sync.Mutex
-	messages []message
+	promises []promise
 }
 
-func startLoad(t *testing.T, client *binding.Client, seed uint64) *load {
+func startLoad(t *testing.T, f *fleet, seed uint64) *load {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	l := &load{t: t, client: client, cancel: cancel}
+	l := &load{cancel: cancel}
 	for i := range senders {
-		dice := rand.New(rand.NewPCG(seed, uint64(i)+1))
-		b := client.Bindings("")[i%3]
-		l.done.Go(func() { l.send(ctx, b, dice) })
+		dice := rand.New(rand.NewPCG(seed, uint64(i)+1)) //nolint:gosec // counts to 9; no secret
+		s := &sender{t: t, dice: dice, agent: []string{inNode, counted}[i%2], nodes: f.nodes, node: i, binding: i % 3}
+		l.done.Go(func() { l.run(ctx, s) })
 	}
 	t.Cleanup(func() { l.stop() })
 	return l
 }
 
-// stop ends the load and returns what was accepted.
-func (l *load) stop() []message {
+// stop ends the load and returns what was promised. What was begun is finished:
+// its task may exist, so it must be known.
+func (l *load) stop() []promise {
 	l.cancel()
 	l.done.Wait()
-	return l.messages
+	return l.promises
 }
 
-func (l *load) send(ctx context.Context, b binding.Binding, dice *rand.Rand) {
+func (l *load) run(ctx context.Context, s *sender) {
 	for ctx.Err() == nil {
-		want := texts[dice.IntN(len(texts))]
-		m := message{parts: want.parts, in: &a2apb.SendMessageRequest{
-			Message: &a2apb.Message{
-				MessageId: uuid.NewString(), Role: a2apb.Role_ROLE_USER,
-				Parts: []*a2apb.Part{{Content: &a2apb.Part_Text{Text: want.text}}},
-			},
-			Configuration: &a2apb.SendMessageConfiguration{ReturnImmediately: dice.IntN(2) == 0},
-		}}
-		for range 1 + dice.IntN(2) {
-			if id := l.accept(b, m.in); id != "" {
-				m.told = append(m.told, id)
-			}
-		}
-		if len(m.told) == 0 {
+		p, ok := actions[s.dice.IntN(len(actions))](s)
+		if !ok {
 			return
 		}
-		m.taskID = m.told[0]
 		l.mu.Lock()
-		l.messages = append(l.messages, m)
+		l.promises = append(l.promises, *p)
 		l.mu.Unlock()
 	}
-}
-
-// accept sends until there is an answer. Its tries go on after the load has
-// stopped: what was sent may have been accepted, so its task must be known.
-func (l *load) accept(b binding.Binding, in *a2apb.SendMessageRequest) (taskID string) {
-	deadline := time.Now().Add(patience)
-	for time.Now().Before(deadline) {
-		answer, err := l.try(b, in)
-		switch {
-		case err == nil && answer.Err == nil:
-			return answer.Result.(*a2apb.SendMessageResponse).GetTask().GetId()
-		case err == nil && !retryable(answer.Err):
-			l.t.Errorf("%s refused: %v", b.Name(), answer.Err)
-			return ""
-		}
-		<-time.After(20 * time.Millisecond) // a client that waits before it tries again
-	}
-	l.t.Errorf("%s: no answer for %s", b.Name(), patience)
-	return ""
-}
-
-func (l *load) try(b binding.Binding, in *a2apb.SendMessageRequest) (*binding.Answer, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	return b.Call(ctx, binding.SendMessage, in) //nolint:wrapcheck // only counted
-}
-
-// retryable is what a sender is told when it may try again.
-func retryable(e *binding.Error) bool {
-	return e.Reason() == "UNAVAILABLE" || e.Reason() == "DEADLINE_EXCEEDED" || e.Reason() == "CANCELED"
 }

@@ -48,7 +48,7 @@ func TestTheWorkedExample(t *testing.T) {
 				// There is no executor yet, so the streams see all that happens.
 				first := s.submit(s.month("2026-09"))
 				cut := s.subscribe(first.task.GetId())
-				executor := harness.StartExecutor(t, cluster, binary, agentsFile)
+				executor := harness.StartExecutor(t, cluster.Backend(t), binary)
 				asked := s.untilAsked(first, cut)
 				done := s.answer(first, asked)
 

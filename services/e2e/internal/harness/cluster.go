@@ -2,17 +2,13 @@ package harness
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
-	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 
 	"github.com/errandhq/errand/pkg/agent"
 	"github.com/errandhq/errand/pkg/config"
@@ -138,12 +134,16 @@ func newLogger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
+// Backend is what programs beside the cluster need of it.
+func (c *Cluster) Backend(t testing.TB) Backend {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "agents.yaml")
+	require.NoError(t, os.WriteFile(path, c.options.AgentsFile, 0o600))
+	return Backend{TaskStoreAddr: c.server.TaskStoreAddr(), NATSURL: c.server.NATSURL(), AgentsFile: path}
+}
+
 // Resume redeems a grant as an agent's own call-back does.
-func (c *Cluster) Resume(ctx context.Context, grant string) error {
-	conn, err := grpc.NewClient(c.server.TaskStoreAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return fmt.Errorf("dial the task store: %w", err)
-	}
-	defer func() { _ = conn.Close() }()
-	return agent.Resume(ctx, taskstorev1.NewTaskStoreServiceClient(conn), grant) //nolint:wrapcheck // what is tested
+func (c *Cluster) Resume(t testing.TB, grant string) error {
+	t.Helper()
+	return agent.Resume(t.Context(), TaskStore(t, c.server.TaskStoreAddr()), grant) //nolint:wrapcheck // what is tested
 }

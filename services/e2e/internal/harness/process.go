@@ -33,10 +33,17 @@ func Build(t testing.TB, folder, main string, env ...string) string {
 	return path
 }
 
+// command is what a process runs.
+type command struct {
+	path string
+	args []string
+	// env is added to the test's own environment.
+	env []string
+}
+
 // Process is a child process that a test may kill and start again.
 type Process struct {
-	binary string
-	args   []string
+	command command
 	// ready answers 200 once the process serves.
 	ready string
 	log   string
@@ -47,9 +54,9 @@ type Process struct {
 }
 
 // launch starts a process, which ends with the test, and waits until it serves.
-func launch(t testing.TB, ready, binary string, args ...string) *Process {
+func launch(t testing.TB, c command, ready string) *Process {
 	t.Helper()
-	p := &Process{binary: binary, args: args, ready: ready, log: filepath.Join(t.TempDir(), "log"), web: &http.Client{Transport: &http.Transport{}}}
+	p := &Process{command: c, ready: ready, log: filepath.Join(t.TempDir(), "log"), web: &http.Client{Transport: &http.Transport{}}}
 	p.Start(t)
 	t.Cleanup(func() {
 		p.Stop(t)
@@ -63,7 +70,8 @@ func (p *Process) Start(t testing.TB) {
 	t.Helper()
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(t, err)
-	p.cmd = exec.Command(p.binary, p.args...) // its end is Kill or Stop
+	p.cmd = exec.Command(p.command.path, p.command.args...) // its end is Kill or Stop
+	p.cmd.Env = append(os.Environ(), p.command.env...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	require.NoError(t, p.cmd.Start())
 	p.exited = make(chan error, 1)
@@ -89,9 +97,9 @@ func (p *Process) awaitServing(t testing.TB) {
 		select {
 		case <-tick.C:
 		case err := <-p.exited:
-			t.Fatalf("%s ended: %v\n%s", p.binary, err, p.Log())
+			t.Fatalf("%s ended: %v\n%s", p.command.path, err, p.Log())
 		case <-ctx.Done():
-			t.Fatalf("%s does not serve\n%s", p.binary, p.Log())
+			t.Fatalf("%s does not serve\n%s", p.command.path, p.Log())
 		}
 	}
 }
@@ -107,13 +115,13 @@ func (p *Process) Kill(t testing.TB) {
 func (p *Process) Stop(t testing.TB) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("stop %s: %v", p.binary, err)
+		t.Errorf("stop %s: %v", p.command.path, err)
 	}
 	select {
 	case <-p.exited:
 	case <-time.After(patience):
 		_ = p.cmd.Process.Kill()
-		t.Errorf("%s does not stop\n%s", p.binary, p.Log())
+		t.Errorf("%s does not stop\n%s", p.command.path, p.Log())
 	}
 }
 
