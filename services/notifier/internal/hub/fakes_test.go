@@ -42,6 +42,8 @@ type log struct {
 	gate chan struct{}
 
 	versionCalls, eventCalls int
+	// How many tasks the last GetVersions asked for.
+	asked int
 }
 
 func newLog() *log { return &log{events: map[string][]*eventv1.Event{}} }
@@ -109,6 +111,7 @@ func (l *log) GetVersions(_ context.Context, r *taskstorev1.GetVersionsRequest, 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.versionCalls++
+	l.asked = len(r.GetTasks())
 	if gate := l.gate; gate != nil {
 		l.mu.Unlock()
 		<-gate

@@ -347,6 +347,20 @@ func TestWatchBecomesLiveOnceTheStoreIsBack(t *testing.T) {
 	})
 }
 
+func TestWatchesThatEndBeforeTheStoreIsBackAreForgotten(t *testing.T) {
+	t.Parallel()
+	play(t, func(b *bundle) {
+		b.log.set(func() { b.log.fail = errors.New("away") })
+		for i := range 100 {
+			b.watch(strconv.Itoa(i), -1).Close()
+			pass(100 * time.Millisecond)
+		}
+		b.watch("t", -1)
+		pass(10 * time.Second)
+		b.log.set(func() { require.Equal(b, 1, b.log.asked) })
+	})
+}
+
 func TestHoleIsFilledOnceTheStoreIsBack(t *testing.T) {
 	t.Parallel()
 	play(t, func(b *bundle) {

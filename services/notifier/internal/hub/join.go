@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -37,6 +38,8 @@ func (h *Hub) joinLoop(ctx context.Context) {
 func (h *Hub) takeChanges() (joins []*watch, drops []Subscription) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	// While the store is away watches come and go in any number.
+	h.joins = slices.DeleteFunc(h.joins, func(w *watch) bool { return w.gone })
 	n := min(len(h.joins), maxRefs)
 	joins, h.joins = h.joins[:n:n], h.joins[n:]
 	if len(h.joins) == 0 {
