@@ -35,18 +35,19 @@ func (r *Reaper) enqueueLost(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("list queues: %w", err)
 	}
 	full := false
+	var errs []error
 	for _, q := range r.nextQueues(queues) {
 		more, err := r.enqueueLostOf(ctx, q)
 		if errors.Is(err, natsconn.ErrDisconnected) {
 			return false, nil // there is nobody to tell
 		}
-		if err != nil {
-			return false, fmt.Errorf("queue of agent %s, tenant %s: %w", q.Agent, q.Tenant, err)
+		if err != nil { // of this queue, which must not hold up the others
+			errs = append(errs, fmt.Errorf("queue of agent %s, tenant %s: %w", q.Agent, q.Tenant, err))
 		}
 		r.lastQueue = q
 		full = full || more
 	}
-	return full, nil
+	return full, errors.Join(errs...)
 }
 
 // nextQueues is the queues to look at: those after the last one, from the start

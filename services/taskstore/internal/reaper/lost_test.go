@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/errandhq/errand/pkg/queue"
+	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/pkg/testkit"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
@@ -121,6 +123,28 @@ func TestWithoutNATSNothingIsSentAgain(t *testing.T) {
 	require.Eventually(t, c.nc.IsConnected, patience, soon)
 	c.do(c.enqueueLost)
 	require.Equal(t, map[int64]int{1: 3}, c.enqueueCounts(ids), "the stream is still there")
+}
+
+func TestAQueueThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	lost := c.accept(1)
+	m := &a2apb.Message{MessageId: "m"}
+	answer := c.store.AcceptMessages(t.Context(), []*taskstorev1.AcceptMessageRequest{{
+		Scope: &taskstorev1.Scope{Tenant: "aaa", Agent: agent, Subject: "alice"}, Message: m,
+		NewTaskId: task.NewID(), NewContextId: task.NewID(), Dedupe: true, Fingerprint: task.Fingerprint(m),
+	}})[0]
+	require.NoError(t, answer.Err)
+	c.requireMessages(2)
+	require.NoError(t, c.stream.Purge(t.Context()))
+	require.NoError(t, c.nc.Publish("errand.work."+agent+".aaa", []byte("not a work item")))
+	c.requireMessages(1)
+	c.clock.advance(old)
+	for range 2 {
+		_, err := c.enqueueLost(t.Context())
+		require.ErrorContains(t, err, "aaa")
+	}
+	require.Equal(t, map[int64]int{2: 1}, c.enqueueCounts(lost))
 }
 
 func TestALookGoesOnWhereTheLastOneEnded(t *testing.T) {
