@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -94,5 +95,9 @@ func makeRoom(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	return e.makePartitions(ctx, tables, time.Now())
+	err = e.makePartitions(ctx, tables, time.Now())
+	if errors.Is(err, engine.ErrUnavailable) {
+		return nil // somebody is in the way, maybe another migration; the reaper will do
+	}
+	return err
 }

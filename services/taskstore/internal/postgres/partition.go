@@ -98,8 +98,8 @@ func (e *Engine) makePartition(ctx context.Context, p partition) error {
 		})
 	})
 	switch sqlState(err) {
-	case codeCheckViolation, codeDuplicateTable, codeWrongObject:
-		// The second and third: another process has just made it.
+	case codeCheckViolation, codeDuplicateTable, codeUniqueViolation, codeWrongObject:
+		// All but the first: another process has just made it.
 		return nil
 	}
 	if err != nil {

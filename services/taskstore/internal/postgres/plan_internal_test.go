@@ -16,7 +16,7 @@ import (
 const fillTables = `
 INSERT INTO tasks (
     id, tenant, agent, owner, context_id, created_at, state, status_version, status_time, version, message_version,
-    handled_version, artifact_bytes, terminal_at, phase, queued_at, due_at, enqueue_count, lease_epoch, write_seq, holder,
+    handled_version, content_bytes, terminal_at, phase, queued_at, due_at, enqueue_count, lease_epoch, write_seq, holder,
     attempt, turn_started_at, traceparent)
 SELECT gen_random_uuid(), 'acme', 'ledger', 'owner-' || i % 50, 'context-' || i % 5000, t, state, 1, t, 1, 1, 1, 0,
     CASE WHEN state = 3 THEN t END, phase, CASE WHEN phase = 1 THEN t END, CASE WHEN i % 1000 = 1 THEN t END, 1, 1, 0,

@@ -24,7 +24,7 @@ var columns = strings.NewReplacer(
     t.message_version,
     t.handled_version,
     t.metadata,
-    t.artifact_bytes,
+    t.content_bytes,
     t.terminal_at,
     t.phase,
     t.queued_at,
@@ -73,7 +73,7 @@ type taskRow struct {
 	MessageVersion int64
 	HandledVersion int64
 	Metadata       []byte
-	ArtifactBytes  int64
+	ContentBytes   int64
 	TerminalAt     pgtype.Timestamptz
 	Phase          int16
 	QueuedAt       pgtype.Timestamptz
@@ -103,7 +103,7 @@ func (r *taskRow) task() *engine.Task {
 		MessageVersion: r.MessageVersion,
 		HandledVersion: r.HandledVersion,
 		Metadata:       r.Metadata,
-		ArtifactBytes:  r.ArtifactBytes,
+		ContentBytes:   r.ContentBytes,
 		TerminalAt:     moment(r.TerminalAt),
 		Phase:          engine.Phase(r.Phase),
 		QueuedAt:       moment(r.QueuedAt),
@@ -130,7 +130,7 @@ func mutableColumns(tasks []*engine.Task) args {
 		"message_version": column(tasks, func(t *engine.Task) int64 { return t.MessageVersion }),
 		"handled_version": column(tasks, func(t *engine.Task) int64 { return t.HandledVersion }),
 		"metadata":        column(tasks, func(t *engine.Task) []byte { return t.Metadata }),
-		"artifact_bytes":  column(tasks, func(t *engine.Task) int64 { return t.ArtifactBytes }),
+		"content_bytes":   column(tasks, func(t *engine.Task) int64 { return t.ContentBytes }),
 		"terminal_at":     column(tasks, func(t *engine.Task) pgtype.Timestamptz { return stamp(t.TerminalAt) }),
 		"phase":           column(tasks, func(t *engine.Task) int16 { return int16(t.Phase) }),
 		"queued_at":       column(tasks, func(t *engine.Task) pgtype.Timestamptz { return stamp(t.QueuedAt) }),

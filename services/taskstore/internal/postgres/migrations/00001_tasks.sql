@@ -40,7 +40,7 @@ CREATE TABLE tasks
     status_version  bigint           NOT NULL,
     message_version bigint           NOT NULL,
     handled_version bigint           NOT NULL,
-    artifact_bytes  bigint           NOT NULL,
+    content_bytes   bigint           NOT NULL,
     created_at      timestamptz      NOT NULL,
     status_time     timestamptz      NOT NULL,
     terminal_at     timestamptz,

@@ -5,7 +5,7 @@
 INSERT INTO tasks (
     id, tenant, agent, owner, context_id, created_at,
     state, status_version, status_time, version, message_version, handled_version,
-    metadata, artifact_bytes, terminal_at,
+    metadata, content_bytes, terminal_at,
     phase, queued_at, due_at, enqueue_count, lease_epoch, write_seq, holder, attempt,
     turn_started_at, traceparent, grant_hash
 )
@@ -24,7 +24,7 @@ FROM unnest(
     @message_version::bigint[],
     @handled_version::bigint[],
     @metadata::bytea[],
-    @artifact_bytes::bigint[],
+    @content_bytes::bigint[],
     @terminal_at::timestamptz[],
     @phase::smallint[],
     @queued_at::timestamptz[],
@@ -49,7 +49,7 @@ WITH changed AS (
         message_version = c.message_version,
         handled_version = c.handled_version,
         metadata        = c.metadata,
-        artifact_bytes  = c.artifact_bytes,
+        content_bytes   = c.content_bytes,
         terminal_at     = c.terminal_at,
         phase           = c.phase,
         queued_at       = c.queued_at,
@@ -73,7 +73,7 @@ WITH changed AS (
         @message_version::bigint[],
         @handled_version::bigint[],
         @metadata::bytea[],
-        @artifact_bytes::bigint[],
+        @content_bytes::bigint[],
         @terminal_at::timestamptz[],
         @phase::smallint[],
         @queued_at::timestamptz[],
@@ -89,7 +89,7 @@ WITH changed AS (
     ) AS c (
         id, read_version, read_lease_epoch,
         state, status_version, status_time, version, message_version, handled_version,
-        metadata, artifact_bytes, terminal_at,
+        metadata, content_bytes, terminal_at,
         phase, queued_at, due_at, enqueue_count, lease_epoch, write_seq, holder, attempt,
         turn_started_at, traceparent, grant_hash
     )
