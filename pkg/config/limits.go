@@ -10,7 +10,7 @@ type Limits struct {
 	// Of one encoded event: a message, a status or a chunk of an artifact. At
 	// most 4 MiB, which is what A2A clients read of one server-sent event.
 	Event int `json:"event"`
-	// Of all artifacts of one task together.
+	// Of what one task holds: artifacts and messages, the sender's counted twice.
 	Artifacts int `json:"artifacts"`
 	// Of the parts of one message.
 	Parts int `json:"parts"`

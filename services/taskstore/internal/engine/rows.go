@@ -48,9 +48,9 @@ type Task struct {
 	HandledVersion int64
 	// google.protobuf.Struct, encoded; nil for none.
 	Metadata []byte
-	// Encoded size of all artifact chunks that the task has.
-	ArtifactBytes int64
-	TerminalAt    time.Time
+	// Encoded size of what the task holds: its artifact chunks and its messages.
+	ContentBytes int64
+	TerminalAt   time.Time
 
 	Phase    Phase
 	QueuedAt time.Time

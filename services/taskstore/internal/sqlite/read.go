@@ -39,7 +39,7 @@ func (e *Engine) ReadTasks(ctx context.Context, scope engine.Scope, ids []string
 func (c *conn) snapshot(t *engine.Task, detail engine.Detail) (*engine.Snapshot, error) {
 	s := &engine.Snapshot{Task: t}
 	err := c.readMessages(s, detail.History)
-	if err == nil && detail.Artifacts && t.ArtifactBytes > 0 {
+	if err == nil && detail.Artifacts {
 		s.Chunks, err = c.chunks(t.ID)
 	}
 	return s, err

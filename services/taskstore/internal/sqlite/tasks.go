@@ -4,7 +4,7 @@ import "github.com/errandhq/errand/services/taskstore/internal/engine"
 
 // taskColumns is in the order of scanTask and taskValues.
 const taskColumns = `id, tenant, agent, owner, context_id, created_at, state, status_version, status_time,
-	version, message_version, handled_version, metadata, artifact_bytes, terminal_at, phase, queued_at, due_at,
+	version, message_version, handled_version, metadata, content_bytes, terminal_at, phase, queued_at, due_at,
 	enqueue_count, lease_epoch, write_seq, holder, attempt, turn_started_at, traceparent, grant_hash`
 
 const insertTask = `
@@ -14,7 +14,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
 const updateTask = `
 UPDATE tasks
 SET state = ?, status_version = ?, status_time = ?, version = ?, message_version = ?, handled_version = ?,
-	metadata = ?, artifact_bytes = ?, terminal_at = ?, phase = ?, queued_at = ?, due_at = ?, enqueue_count = ?,
+	metadata = ?, content_bytes  = ?, terminal_at = ?, phase = ?, queued_at = ?, due_at = ?, enqueue_count = ?,
 	lease_epoch = ?, write_seq = ?, holder = ?, attempt = ?, turn_started_at = ?, traceparent = ?, grant_hash = ?
 WHERE id = ?
 	AND version = ?
@@ -26,7 +26,7 @@ func scanTask(r *row) *engine.Task {
 		ID: r.id(), Tenant: r.text(), Agent: r.text(), Owner: r.text(), ContextID: r.text(), CreatedAt: r.time(),
 		State: r.state(), StatusVersion: r.int(), StatusTime: r.time(),
 		Version: r.int(), MessageVersion: r.int(), HandledVersion: r.int(),
-		Metadata: r.blob(), ArtifactBytes: r.int(), TerminalAt: r.time(),
+		Metadata: r.blob(), ContentBytes: r.int(), TerminalAt: r.time(),
 		Phase: engine.Phase(r.int()), QueuedAt: r.time(), DueAt: r.time(), EnqueueCount: r.int(), //nolint:gosec // checked by the schema
 		LeaseEpoch: r.int(), WriteSeq: r.int(), Holder: r.text(), Attempt: int32(r.int()), TurnStartedAt: r.time(), //nolint:gosec // written from one
 		Traceparent: r.text(), GrantHash: r.blob(),
@@ -40,7 +40,7 @@ func fixedValues(t *engine.Task) []any {
 func mutableValues(t *engine.Task) []any {
 	return []any{
 		int64(t.State), t.StatusVersion, t.StatusTime, t.Version, t.MessageVersion, t.HandledVersion,
-		t.Metadata, t.ArtifactBytes, t.TerminalAt, int64(t.Phase), t.QueuedAt, t.DueAt, t.EnqueueCount,
+		t.Metadata, t.ContentBytes, t.TerminalAt, int64(t.Phase), t.QueuedAt, t.DueAt, t.EnqueueCount,
 		t.LeaseEpoch, t.WriteSeq, t.Holder, int64(t.Attempt), t.TurnStartedAt, t.Traceparent, t.GrantHash,
 	}
 }

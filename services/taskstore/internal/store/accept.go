@@ -26,8 +26,9 @@ func (s *Store) AcceptMessages(
 // acceptance is the change that takes one message.
 type acceptance struct {
 	acceptInput
-	size       int
-	contextTTL time.Duration
+	size         int
+	contextTTL   time.Duration
+	contentLimit int64
 
 	// What was decided.
 	refused   error
@@ -73,8 +74,9 @@ func (s *Store) newAcceptance(_ context.Context, r *taskstorev1.AcceptMessageReq
 			message: r.GetMessage(), request: request, info: info,
 			newTask: r.GetNewTaskId(), newCtx: r.GetNewContextId(), whenBusy: r.GetWhileRunning(),
 		},
-		size:       proto.Size(r),
-		contextTTL: s.ContextTTL,
+		size:         proto.Size(r),
+		contextTTL:   s.ContextTTL,
+		contentLimit: int64(s.Agents.Limits.Artifacts),
 	}
 	if a.starts() && !canonicalID(a.newTask) {
 		return nil, a2aerr.Invalid("newTaskId", "a UUID")
@@ -169,6 +171,9 @@ func (a *acceptance) follow(now time.Time, t *engine.Task) (decision, error) {
 	if err != nil {
 		return decision{}, err
 	}
+	if t.ContentBytes+a.weight(m) > a.contentLimit {
+		return decision{}, a2aerr.TooLarge("message", "the task holds all that it may: start another one in its context")
+	}
 	d := revise(now, t)
 	if task.Interrupted(t.State) {
 		d.wake()
@@ -183,6 +188,12 @@ func (a *acceptance) follow(now time.Time, t *engine.Task) (decision, error) {
 	a.dedupe.accepted(d, t.ID, a.version)
 	a.remember(d, m)
 	return d.done(), nil
+}
+
+// weight is what a message takes of the task's bounds. A claim carries it twice,
+// in the history and with its request.
+func (a *acceptance) weight(m *encodedMessage) int64 {
+	return int64(2*len(m.data) + len(a.request))
 }
 
 func (a *acceptance) mayFollow(t *engine.Task) error {
@@ -202,6 +213,7 @@ func (a *acceptance) mayFollow(t *engine.Task) error {
 
 // remember keeps the message and its context.
 func (a *acceptance) remember(d *draft, m *encodedMessage) {
+	d.row.ContentBytes += a.weight(m)
 	d.changes.Messages = append(d.changes.Messages, engine.Message{
 		TaskID: d.row.ID, Version: d.row.MessageVersion, Kind: engine.MessageUser, Data: m.data, Request: a.request,
 	})

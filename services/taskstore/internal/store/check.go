@@ -6,6 +6,7 @@ import (
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/errandhq/errand/pkg/a2aerr"
+	"github.com/errandhq/errand/pkg/task"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/google/uuid"
@@ -35,10 +36,10 @@ func (s *Store) checkMessage(scope *taskstorev1.Scope, m *a2apb.Message) error {
 
 // checkScope wants what every write of a sender has.
 func (s *Store) checkScope(scope *taskstorev1.Scope) error {
-	if err := s.checkID("scope.tenant", scope.GetTenant()); err != nil {
+	if err := checkName("scope.tenant", scope.GetTenant()); err != nil {
 		return err
 	}
-	if err := s.checkID("scope.agent", scope.GetAgent()); err != nil {
+	if err := checkName("scope.agent", scope.GetAgent()); err != nil {
 		return err
 	}
 	return s.checkID("scope.subject", scope.GetSubject())
@@ -58,6 +59,15 @@ func (s *Store) scope(of *taskstorev1.Scope) (engine.Scope, error) {
 		scope.Owner = of.GetSubject()
 	}
 	return scope, nil
+}
+
+// checkName wants a name that NATS can carry too: events of a task with another
+// one could not be published, and would hold up all that follow.
+func checkName(field, name string) error {
+	if !task.ValidName(name) {
+		return a2aerr.Invalid(field, fmt.Sprintf("1 to %d of a-z, 0-9 and '-'", task.MaxName))
+	}
+	return nil
 }
 
 // checkID wants text that is a key in any database: not empty, of bounded

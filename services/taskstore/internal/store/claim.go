@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
@@ -27,17 +28,38 @@ func (s *Store) ClaimTasks(
 	}
 	errs := do(ctx, s, claims)
 	answer := &taskstorev1.ClaimTasksResponse{}
+	carried := int64(0)
 	for i, c := range claims {
 		result := &taskstorev1.ClaimResult{TaskId: c.key.ID}
-		if errs[i] == nil {
+		fits := carried == 0 || carried+c.content <= int64(s.Agents.Limits.Artifacts)
+		if errs[i] == nil && fits {
 			errs[i] = s.claimed(ctx, c, result)
+			carried += c.content
 		}
-		if errs[i] != nil {
+		if errs[i] != nil || !fits {
 			result.Outcome = &taskstorev1.ClaimResult_Refusal{Refusal: taskstorev1.Refusal_REFUSAL_UNAVAILABLE}
 		}
 		answer.Results = append(answer.Results, result)
 	}
-	return answer, wrap("claim tasks", allFailed(errs))
+	return answer, wrap("claim tasks", errors.Join(allFailed(errs), s.giveBack(ctx, r.GetHolder(), claims, answer)))
+}
+
+// giveBack releases what was claimed and not handed over, because it could not be
+// read or was too much for one answer. No attempt is used up by it.
+func (s *Store) giveBack(ctx context.Context, holder string, claims []*claim, answer *taskstorev1.ClaimTasksResponse) error {
+	r := &taskstorev1.ReleaseTasksRequest{Holder: holder}
+	for i, c := range claims {
+		if c.epoch > 0 && answer.GetResults()[i].GetRefusal() == taskstorev1.Refusal_REFUSAL_UNAVAILABLE {
+			r.Releases = append(r.Releases, &taskstorev1.Release{
+				Lease: &taskstorev1.LeaseRef{TaskId: c.key.ID, LeaseEpoch: c.epoch},
+			})
+		}
+	}
+	if len(r.GetReleases()) == 0 {
+		return nil
+	}
+	_, err := s.ReleaseTasks(ctx, r)
+	return err
 }
 
 func (s *Store) checkClaims(r *taskstorev1.ClaimTasksRequest) (time.Duration, error) {
@@ -76,6 +98,7 @@ type claim struct {
 
 	refused taskstorev1.Refusal
 	epoch   int64
+	content int64
 }
 
 func (c *claim) Keys() []any { return []any{c.key.ID} }
@@ -86,6 +109,7 @@ func (c *claim) selects(_ time.Time, sel *engine.Selection) { sel.Tasks = append
 
 func (c *claim) decide(now time.Time, rows *engine.Loaded) decision {
 	t := rows.Tasks[c.key.ID]
+	c.epoch, c.content = 0, 0
 	if c.refused = c.refuse(now, t); c.refused != 0 {
 		return decision{}
 	}
@@ -102,7 +126,7 @@ func (c *claim) decide(now time.Time, rows *engine.Loaded) decision {
 	if t.State == task.Submitted {
 		d.status(task.Working, nil, nil)
 	}
-	c.epoch = d.row.LeaseEpoch
+	c.epoch, c.content = d.row.LeaseEpoch, d.row.ContentBytes
 	d.changes.PutLeases = []engine.Lease{{
 		LeaseRef: engine.LeaseRef{TaskID: t.ID, Epoch: c.epoch}, Holder: c.holder, ExpiresAt: now.Add(c.lease),
 	}}

@@ -61,6 +61,7 @@ func (d *draft) status(state task.State, message *encodedMessage, metadata *stru
 	}
 	if message != nil {
 		update.Status.Message = message.message
+		d.row.ContentBytes += int64(len(message.data))
 		d.changes.Messages = append(d.changes.Messages, engine.Message{
 			TaskID: d.row.ID, Version: e.GetVersion(), Kind: engine.MessageStatus, Data: message.data,
 		})

@@ -13,7 +13,7 @@ import (
 const (
 	maxEvents = 1000
 	// How many events are read at once: they may be large.
-	eventsAtOnce = 64
+	eventsAtOnce = 16
 )
 
 // ListEvents reads the event log of a task above a version. An answer may end

@@ -2,9 +2,12 @@ package store
 
 import (
 	"context"
+	"math"
+	"slices"
 	"strconv"
 	"time"
 
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/errandhq/errand/pkg/a2aerr"
 	"github.com/errandhq/errand/pkg/task"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
@@ -29,30 +32,71 @@ func (s *Store) listTasks(ctx context.Context, r *taskstorev1.ListTasksRequest) 
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.engine.ListTasks(ctx, q)
+	found, err := s.engine.ListTasks(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	answer := &taskstorev1.ListTasksResponse{}
-	if size := int(r.GetPageSize()); len(page) > size {
-		page = page[:size]
-		last := page[size-1].Task
+	page := s.fitting(found, int(r.GetPageSize()))
+	if len(page) < len(found) {
+		last := page[len(page)-1].Task
 		answer.NextPageToken = s.CursorKey.Encode(task.Cursor{Time: last.StatusTime, ID: last.ID}, listOf(q)...)
 	}
-	for _, snapshot := range page {
-		t, err := toTask(snapshot)
-		if err != nil {
-			return nil, err
-		}
-		answer.Tasks = append(answer.Tasks, t)
+	if answer.Tasks, err = s.contents(ctx, q.Scope, page, s.listDetail(r)); err != nil {
+		return nil, err
 	}
 	if r.GetPageToken() == "" && answer.GetNextPageToken() == "" {
 		answer.TotalSize = int32(len(page)) //nolint:gosec // at most a page
 		return answer, nil
 	}
 	total, err := s.engine.CountTasks(ctx, q, exactTotal)
-	answer.TotalSize = int32(min(total, 1<<31-1)) //nolint:gosec // just cut
+	answer.TotalSize = int32(min(total, math.MaxInt32)) //nolint:gosec // just cut
 	return answer, err
+}
+
+// fitting is as many of the first tasks as an answer may have and carry, one at
+// least. Each is bounded, but a page full of them would not be.
+func (s *Store) fitting(found []*engine.Snapshot, atMost int) []*engine.Snapshot {
+	bytes := int64(0)
+	for i, snapshot := range found {
+		bytes += snapshot.Task.ContentBytes
+		if i == atMost || i > 0 && bytes > int64(s.Agents.Limits.Artifacts) {
+			return found[:i]
+		}
+	}
+	return found
+}
+
+// contents completes tasks of which the rows were read. One that got another
+// status meanwhile is left out: it has another place now.
+func (s *Store) contents(
+	ctx context.Context, scope engine.Scope, rows []*engine.Snapshot, detail engine.Detail,
+) ([]*a2apb.Task, error) {
+	if detail != (engine.Detail{}) {
+		placed := make(map[string]int64, len(rows))
+		for _, snapshot := range rows {
+			placed[snapshot.Task.ID] = snapshot.Task.StatusVersion
+		}
+		found, err := s.engine.ReadTasks(ctx, scope, idsOf(rows), detail)
+		if err != nil {
+			return nil, err
+		}
+		rows = slices.DeleteFunc(found, func(snapshot *engine.Snapshot) bool {
+			return snapshot.Task.StatusVersion != placed[snapshot.Task.ID]
+		})
+	}
+	tasks := make([]*a2apb.Task, len(rows))
+	for i, snapshot := range rows {
+		var err error
+		if tasks[i], err = toTask(snapshot); err != nil {
+			return nil, err
+		}
+	}
+	return tasks, nil
+}
+
+func (s *Store) listDetail(r *taskstorev1.ListTasksRequest) engine.Detail {
+	return engine.Detail{History: s.historyLength(r.HistoryLength), Artifacts: r.GetIncludeArtifacts()}
 }
 
 // listQuery asks for one task more than the page has, to see whether it is the last.
@@ -77,7 +121,6 @@ func (s *Store) listQuery(r *taskstorev1.ListTasksRequest) (engine.ListQuery, er
 	}
 	q := engine.ListQuery{
 		Scope: scope, ContextID: r.GetContextId(), State: r.GetState(), Limit: int(r.GetPageSize()) + 1,
-		Detail: engine.Detail{History: s.historyLength(r.HistoryLength), Artifacts: r.GetIncludeArtifacts()},
 	}
 	if since := r.GetStatusTimestampAfter(); since != nil {
 		if !since.IsValid() {

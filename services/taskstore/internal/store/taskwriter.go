@@ -48,6 +48,10 @@ func (w *taskWriter) addStatus(u *a2apb.TaskStatusUpdateEvent) taskstorev1.Refus
 	if !ok {
 		return taskstorev1.Refusal_REFUSAL_INVALID_EVENT
 	}
+	// A task must be able to end, whatever it holds.
+	if message != nil && !task.Terminal(to) && !w.holds(int64(len(message.data))) {
+		return taskstorev1.Refusal_REFUSAL_TOO_LARGE
+	}
 	if refused := w.mergeMetadata(u.GetMetadata()); refused != 0 {
 		return refused
 	}
@@ -114,10 +118,10 @@ func (w *taskWriter) addChunk(u *a2apb.TaskArtifactUpdateEvent) taskstorev1.Refu
 		w.drop(key, &head)
 	}
 	size := int64(len(data))
-	if w.row.ArtifactBytes+size > int64(w.limits.Artifacts) {
+	if !w.holds(size) {
 		return taskstorev1.Refusal_REFUSAL_TOO_LARGE
 	}
-	w.row.ArtifactBytes += size
+	w.row.ContentBytes += size
 	head.Bytes += size
 	w.artifacts[key] = head
 	e := w.event()
@@ -131,10 +135,15 @@ func (w *taskWriter) addChunk(u *a2apb.TaskArtifactUpdateEvent) taskstorev1.Refu
 	return 0
 }
 
+// holds tells whether the task may hold so many bytes more.
+func (w *taskWriter) holds(more int64) bool {
+	return w.row.ContentBytes+more <= int64(w.limits.Artifacts)
+}
+
 // drop empties an artifact that is about to be replaced, also of chunks that
 // came with this write.
 func (w *taskWriter) drop(key engine.ArtifactKey, head *engine.ArtifactHead) {
-	w.row.ArtifactBytes -= head.Bytes
+	w.row.ContentBytes -= head.Bytes
 	head.Bytes = 0
 	w.changes.Chunks = slices.DeleteFunc(w.changes.Chunks, func(c engine.Chunk) bool { return c.ArtifactKey == key })
 	if !slices.Contains(w.changes.DropArtifacts, key) {

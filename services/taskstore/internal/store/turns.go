@@ -37,6 +37,9 @@ func (s *Store) listTurns(ctx context.Context, r *taskstorev1.ListTurnsRequest) 
 	}
 	answer := &taskstorev1.ListTurnsResponse{}
 	for _, row := range turns {
+		if row.Direct == nil && tasks[row.TaskID] == nil {
+			break // the older ones would not fit
+		}
 		turn := &taskstorev1.Turn{Time: timestamppb.New(row.CreatedAt)}
 		if row.Direct == nil {
 			turn.Kind = &taskstorev1.Turn_Task{Task: tasks[row.TaskID]}
@@ -48,6 +51,7 @@ func (s *Store) listTurns(ctx context.Context, r *taskstorev1.ListTurnsRequest) 
 	return answer, nil
 }
 
+// tasksOf reads the tasks of turns, the newest ones that fit an answer.
 func (s *Store) tasksOf(ctx context.Context, key engine.ContextKey, turns []engine.Turn) (map[string]*a2apb.Task, error) {
 	var ids []string
 	for _, turn := range turns {
@@ -56,7 +60,11 @@ func (s *Store) tasksOf(ctx context.Context, key engine.ContextKey, turns []engi
 		}
 	}
 	scope := engine.Scope{Tenant: key.Tenant, Agent: key.Agent, Owner: key.Owner}
-	found, err := s.engine.ReadTasks(ctx, scope, ids, s.detail(nil))
+	rows, err := s.engine.ReadTasks(ctx, scope, ids, engine.Detail{})
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.engine.ReadTasks(ctx, scope, idsOf(s.fitting(rows, maxTurns)), s.detail(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +75,14 @@ func (s *Store) tasksOf(ctx context.Context, key engine.ContextKey, turns []engi
 		}
 	}
 	return tasks, nil
+}
+
+func idsOf(rows []*engine.Snapshot) []string {
+	ids := make([]string, len(rows))
+	for i, snapshot := range rows {
+		ids[i] = snapshot.Task.ID
+	}
+	return ids
 }
 
 func toDirectTurn(d *engine.Direct) (*taskstorev1.Turn_Direct, error) {

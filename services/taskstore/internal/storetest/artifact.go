@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"github.com/errandhq/errand/pkg/a2aerr"
 	"github.com/errandhq/errand/pkg/task"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/stretchr/testify/require"
@@ -69,9 +70,9 @@ var artifactCases = map[string]func(*fixture){
 		f.emit(again, chunk("a", "3", false), status(task.Completed, ""))
 		require.Equal(f, []string{"a: 3", "b: 1"}, f.artifacts(c.GetTask().GetId()))
 	},
-	"artifacts of one task have a limit together": func(f *fixture) {
+	"what a task holds has a limit": func(f *fixture) {
 		c := f.running()
-		big := strings.Repeat("x", eventLimit-100)
+		big := strings.Repeat("x", eventLimit-200)
 		for i := range 4 {
 			f.emit(c, chunk(fmt.Sprint(i), big, false))
 		}
@@ -81,6 +82,24 @@ var artifactCases = map[string]func(*fixture){
 			f.emit(c, chunk("0", big, false)) // what is replaced counts no more
 		}
 		f.emit(c, chunk("0", "small", false), chunk("5", "y", false), chunk("5", big[:len(big)/2], true))
+	},
+	"messages count too, and the last one always fits": func(f *fixture) {
+		c := f.running()
+		id := c.GetTask().GetId()
+		// A status message has its text in its id too.
+		big := strings.Repeat("x", eventLimit/2-300)
+		f.emit(c, status(task.Working, big), status(task.Working, big))
+		f.accept(f.followUp(id, strings.Repeat("x", eventLimit*5/8)))
+		_, version := f.get(id)
+		_, err := f.tryAccept(f.followUp(id, big))
+		f.refused(err, a2aerr.ReasonTooLarge)
+		w := taskWrite(c, status(task.Working, big))
+		w.HandledVersion = version
+		require.Equal(f, taskstorev1.Refusal_REFUSAL_TOO_LARGE, f.write(w).GetRefusal())
+		w.Events = []*taskstorev1.TaskEvent{status(task.InputRequired, big)}
+		require.Equal(f, taskstorev1.Refusal_REFUSAL_TOO_LARGE, f.write(w).GetRefusal())
+		w.Events = []*taskstorev1.TaskEvent{status(task.Failed, big)}
+		require.Zero(f, f.write(w).GetRefusal())
 	},
 	"a chunk touches the same rows however long its artifact is": func(f *fixture) {
 		counting := &countingEngine{Engine: f.db.Engine}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -103,6 +104,21 @@ var claimCases = map[string]func(*fixture){
 			require.Equal(f, r.GetTasks()[i].GetTaskId(), result.GetClaim().GetTask().GetId())
 		}
 		require.Nil(f, answer.GetResults()[20].GetClaim(), "the same task a second time")
+	},
+	"what is too much for one answer stays queued": func(f *fixture) {
+		r := &taskstorev1.ClaimTasksRequest{Agent: f.scope.GetAgent(), Holder: holder, Lease: durationpb.New(lease)}
+		for range 3 {
+			c := f.running()
+			f.emit(c, chunk("a", strings.Repeat("x", eventLimit-200), false), chunk("b", strings.Repeat("x", eventLimit-200), false))
+			require.Zero(f, f.release(c, true, 0))
+			r.Tasks = append(r.Tasks, &taskstorev1.TaskRef{Tenant: f.scope.GetTenant(), TaskId: c.GetTask().GetId()})
+		}
+		answer, err := f.store.ClaimTasks(f.Context(), r)
+		require.NoError(f, err)
+		require.NotNil(f, answer.GetResults()[0].GetClaim())
+		require.NotNil(f, answer.GetResults()[1].GetClaim())
+		require.Equal(f, taskstorev1.Refusal_REFUSAL_UNAVAILABLE, answer.GetResults()[2].GetRefusal())
+		require.EqualValues(f, 2, f.claim(r.GetTasks()[2].GetTaskId()).GetAttempt(), "no attempt was used up")
 	},
 	"a claim names its executor and a lease within bounds": func(f *fixture) {
 		refs := []*taskstorev1.TaskRef{{Tenant: f.scope.GetTenant(), TaskId: f.start("go")}}

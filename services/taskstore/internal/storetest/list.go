@@ -140,6 +140,29 @@ var listCases = map[string]func(*fixture){
 			require.LessOrEqual(f, seen[id], 1, "one that moved may be missed, and is not seen twice")
 		}
 	},
+	"a page carries no more than an answer may": func(f *fixture) {
+		want := []string{}
+		for range 6 {
+			c := f.running()
+			f.emit(c, chunk("a", strings.Repeat("x", eventLimit-200), false), chunk("b", strings.Repeat("x", eventLimit-200), false))
+			f.clock.advance(time.Millisecond)
+			f.emit(c, status(task.Completed, ""))
+			want = append([]string{c.GetTask().GetId()}, want...)
+		}
+		got, token, pages := []string{}, "", 0
+		for ; pages == 0 || token != ""; pages++ {
+			answer, err := f.list(func(r *taskstorev1.ListTasksRequest) { r.PageToken, r.IncludeArtifacts = token, true })
+			require.NoError(f, err)
+			require.EqualValues(f, 6, answer.GetTotalSize())
+			for _, t := range answer.GetTasks() {
+				require.Len(f, t.GetArtifacts(), 2)
+				got = append(got, t.GetId())
+			}
+			token = answer.GetNextPageToken()
+		}
+		require.Equal(f, want, got)
+		require.Equal(f, 3, pages, "two tasks fill an answer")
+	},
 	"the last page says so": func(f *fixture) {
 		for range 4 {
 			f.start("hi")

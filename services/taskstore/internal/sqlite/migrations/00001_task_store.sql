@@ -17,7 +17,7 @@ CREATE TABLE tasks (
     message_version INTEGER NOT NULL,
     handled_version INTEGER NOT NULL,
     metadata BLOB,
-    artifact_bytes INTEGER NOT NULL CHECK (artifact_bytes >= 0),
+    content_bytes  INTEGER NOT NULL CHECK (content_bytes >= 0),
     terminal_at INTEGER,
     -- Outside the version from here on.
     phase INTEGER NOT NULL CHECK (phase BETWEEN 0 AND 2),
