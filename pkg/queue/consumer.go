@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/errandhq/errand/pkg/lifecycle"
+	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/pkg/telemetry"
 )
 
@@ -60,8 +61,8 @@ type Consumer struct {
 
 // NewConsumer returns a consumer that isn't running yet.
 func NewConsumer(nc *nats.Conn, cfg ConsumerConfig) (*Consumer, error) {
-	if !validName(cfg.Agent) {
-		return nil, fmt.Errorf("agent %.*q: %w", maxName, cfg.Agent, ErrBadName)
+	if !task.ValidName(cfg.Agent) {
+		return nil, fmt.Errorf("agent %.*q: %w", task.MaxName, cfg.Agent, ErrBadName)
 	}
 	cfg = cfg.withDefaults()
 	m, err := newMetrics(cfg.Meter)

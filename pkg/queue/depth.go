@@ -10,14 +10,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/errandhq/errand/pkg/natsconn"
+	"github.com/errandhq/errand/pkg/task"
 )
 
 // Depths tells how many work messages the stream holds for each tenant of an
 // agent, delivered but unacknowledged ones among them. Tenants without messages
 // are left out; a stream that has gone holds none.
 func Depths(ctx context.Context, nc *nats.Conn, agent string) (map[string]uint64, error) {
-	if !validName(agent) {
-		return nil, fmt.Errorf("agent %.*q: %w", maxName, agent, ErrBadName)
+	if !task.ValidName(agent) {
+		return nil, fmt.Errorf("agent %.*q: %w", task.MaxName, agent, ErrBadName)
 	}
 	return depths(ctx, nc, workPrefix+"."+agent+".*")
 }

@@ -13,6 +13,7 @@ import (
 	executorv1 "github.com/errandhq/errand/proto/gen/errand/executor/v1"
 
 	"github.com/errandhq/errand/pkg/natsconn"
+	"github.com/errandhq/errand/pkg/task"
 )
 
 var (
@@ -36,8 +37,8 @@ func NewDirect(nc *nats.Conn) *Direct { return &Direct{nc: nc} }
 // ctx ends. Nothing is stored or repeated. Without an executor it fails at once
 // with ErrNoExecutor; a busy executor's reply has a failure of KIND_BUSY.
 func (d *Direct) Request(ctx context.Context, req *executorv1.DirectRequest) (*executorv1.DirectReply, error) {
-	if !validName(req.GetAgent()) {
-		return nil, fmt.Errorf("agent %.*q: %w", maxName, req.GetAgent(), ErrBadName)
+	if !task.ValidName(req.GetAgent()) {
+		return nil, fmt.Errorf("agent %.*q: %w", task.MaxName, req.GetAgent(), ErrBadName)
 	}
 	data, err := proto.Marshal(req)
 	if err != nil {

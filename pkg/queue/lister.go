@@ -12,6 +12,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go"
 
+	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/pkg/telemetry"
 )
 
@@ -43,7 +44,7 @@ func (l *lister) run(ctx context.Context) error {
 	prefix := wakePrefix + "." + l.cfg.Agent + "."
 	// The subscription comes first, so that no work falls between it and the listing.
 	wakes, err := l.nc.Subscribe(prefix+"*", func(msg *nats.Msg) {
-		if tenant := strings.TrimPrefix(msg.Subject, prefix); validName(tenant) {
+		if tenant := strings.TrimPrefix(msg.Subject, prefix); task.ValidName(tenant) {
 			l.ring.mark(tenant, wakeSequence(msg))
 		}
 	})
@@ -82,7 +83,7 @@ func (l *lister) list(ctx context.Context) bool {
 		return false
 	}
 	for tenant := range depths {
-		if validName(tenant) {
+		if task.ValidName(tenant) {
 			l.ring.mark(tenant, 0)
 		}
 	}

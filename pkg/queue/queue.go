@@ -21,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/errandhq/errand/pkg/natsconn"
+	"github.com/errandhq/errand/pkg/task"
 )
 
 // Stream is the name of the work stream.
@@ -37,8 +38,6 @@ const (
 
 	// defaultMaxBytes has room for some five million work messages.
 	defaultMaxBytes = 1 << 30
-
-	maxName = 100
 )
 
 // ErrBadName means that a tenant or agent is not named as those are: lower-case
@@ -82,24 +81,11 @@ func EnsureStream(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 // keep the durable consumers' names unambiguous, see consumerName.
 func workSubject(agent, tenant string) (string, error) {
 	for _, name := range []string{agent, tenant} {
-		if !validName(name) {
-			return "", fmt.Errorf("%.*q: %w", maxName, name, ErrBadName)
+		if !task.ValidName(name) {
+			return "", fmt.Errorf("%.*q: %w", task.MaxName, name, ErrBadName)
 		}
 	}
 	return workPrefix + "." + agent + "." + tenant, nil
-}
-
-func validName(name string) bool {
-	if name == "" || len(name) > maxName {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return true
 }
 
 func consumerName(agent, tenant string) string { return agent + "_" + tenant }

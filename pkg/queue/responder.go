@@ -17,6 +17,7 @@ import (
 
 	"github.com/errandhq/errand/pkg/lifecycle"
 	"github.com/errandhq/errand/pkg/natsconn"
+	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/pkg/telemetry"
 )
 
@@ -55,8 +56,8 @@ type Responder struct {
 
 // NewResponder returns a responder that isn't listening yet.
 func NewResponder(nc *nats.Conn, cfg ResponderConfig) (*Responder, error) {
-	if !validName(cfg.Agent) {
-		return nil, fmt.Errorf("agent %.*q: %w", maxName, cfg.Agent, ErrBadName)
+	if !task.ValidName(cfg.Agent) {
+		return nil, fmt.Errorf("agent %.*q: %w", task.MaxName, cfg.Agent, ErrBadName)
 	}
 	if cfg.Limit < 1 {
 		return nil, fmt.Errorf("limit of direct Messages is %d, want at least 1", cfg.Limit)

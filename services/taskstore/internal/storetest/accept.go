@@ -181,6 +181,12 @@ var acceptCases = map[string]func(*fixture){
 			_, err := f.tryAccept(r)
 			f.refused(err, a2aerr.ReasonInvalidParams)
 		}
+		for _, name := range []string{"a.b", "*", "Acme", "a b", "ä", strings.Repeat("a", 101)} {
+			r := proto.CloneOf(f.request(f.newMessage("hello")))
+			r.Scope.Tenant = name
+			_, err := f.tryAccept(r)
+			f.refused(err, a2aerr.ReasonInvalidParams)
+		}
 		require.Empty(f, f.sent.take())
 	},
 	"a message over the limit is refused": func(f *fixture) {
