@@ -124,7 +124,8 @@ type Reader interface {
 	// ReadTasks reads whole tasks, each consistent at one version. Missing and
 	// invisible ones are left out; the order is that of ids.
 	ReadTasks(ctx context.Context, scope Scope, ids []string, detail Detail) ([]*Snapshot, error)
-	// ListTasks reads a page ordered by status time descending, then id ascending.
+	// ListTasks reads a page ordered by status time descending, then id ascending;
+	// of each task its own row and the message of its current status.
 	ListTasks(ctx context.Context, q ListQuery) ([]*Snapshot, error)
 	// CountTasks counts what ListTasks pages through, ignoring Before and Limit:
 	// exact up to atMost, above it an estimate that is never lower than atMost+1.

@@ -272,7 +272,6 @@ type ListQuery struct {
 	BeforeTime time.Time
 	BeforeID   string
 	Limit      int
-	Detail     Detail
 }
 
 // Queue is the work of one agent for one tenant.

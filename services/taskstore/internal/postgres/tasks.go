@@ -40,7 +40,7 @@ func (e *Engine) ListTasks(ctx context.Context, q engine.ListQuery) ([]*engine.S
 	a["limit"] = int64(q.Limit)
 	var found snapshots
 	err := e.transaction(ctx, "list tasks", sqlBeginSnapshot, sqlSteadyPage, func(batch *pgx.Batch) {
-		e.listing(f).page.queue(batch, a, q.Detail, &found)
+		e.listing(f).page.queue(batch, a, engine.Detail{}, &found)
 	})
 	return found.list, err
 }

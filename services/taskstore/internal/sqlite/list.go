@@ -25,7 +25,7 @@ func (e *Engine) ListTasks(ctx context.Context, q engine.ListQuery) ([]*engine.S
 			return err
 		}
 		for i, s := range page {
-			if page[i], err = c.snapshot(s.Task, q.Detail); err != nil {
+			if page[i], err = c.snapshot(s.Task, engine.Detail{}); err != nil {
 				return err
 			}
 		}
