@@ -49,6 +49,8 @@ var (
 	}
 )
 
+var edgePrograms = sync.OnceValue(func() harness.EdgePrograms { return harness.BuildEdge(suite) })
+
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(suite.Around(m))
 }

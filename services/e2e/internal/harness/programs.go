@@ -98,18 +98,27 @@ type Edge struct {
 	Gateway, Notifier *Process
 }
 
-// StartEdge starts errand-notifier and errand-gateway beside a cluster.
-func StartEdge(t testing.TB, b Backend) *Edge {
+// EdgePrograms are the binaries of an edge.
+type EdgePrograms struct{ gateway, notifier string }
+
+// BuildEdge compiles them.
+func BuildEdge(t testing.TB) EdgePrograms {
 	t.Helper()
 	const programs = "github.com/errandhq/errand/services/cmd/"
+	return EdgePrograms{gateway: Build(t, ".", programs+"gateway"), notifier: Build(t, ".", programs+"notifier")}
+}
+
+// Start starts errand-notifier and errand-gateway beside a cluster.
+func (p EdgePrograms) Start(t testing.TB, b Backend) *Edge {
+	t.Helper()
 	web, rpc, notifier := freeAddress(t), freeAddress(t), freeAddress(t)
-	start := func(name string, args ...string) *Process {
+	start := func(binary string, args ...string) *Process {
 		ops := freeAddress(t)
 		args = slices.Concat(b.args(), []string{"--ops", ops}, args)
-		return launch(t, command{path: Build(t, ".", programs+name), args: args}, "http://"+ops+"/readyz")
+		return launch(t, command{path: binary, args: args}, "http://"+ops+"/readyz")
 	}
 	e := &Edge{Client: newClient(t, web, rpc)}
-	e.Notifier = start("notifier", "--grpc", notifier)
-	e.Gateway = start("gateway", "--http", web, "--grpc", rpc, "--notifier", notifier)
+	e.Notifier = start(p.notifier, "--grpc", notifier)
+	e.Gateway = start(p.gateway, "--http", web, "--grpc", rpc, "--notifier", notifier)
 	return e
 }
