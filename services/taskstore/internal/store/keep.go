@@ -77,7 +77,8 @@ func (s *Store) expireLease(d *draft, c *keep, lease engine.Lease) Kept {
 		s.giveUp(d, reasonAttempts)
 		return GivenUp
 	}
-	d.controlCanceled(nil)
+	// The holder is told nothing: its handler must not take the task, which goes on
+	// elsewhere, for a canceled one.
 	d.unlease()
 	d.queue()
 	return Requeued
