@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -206,7 +207,7 @@ func TestStreamsOutliveTheirNotifier(t *testing.T) {
 		work.steps(2)
 		close(work.step)
 		for i, s := range streams {
-			events := append(seen[i], s.rest()...)
+			events := slices.Concat(seen[i], s.rest())
 			s.c.requireGrowingIDs(events)
 			stored := s.c.get(sent.GetId())
 			s.c.requireSame(s.c.replay(events), stored)

@@ -8,7 +8,6 @@
 package crash_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -41,7 +40,7 @@ func TestNothingThatWasAcceptedIsLostOrDoubledByKills(t *testing.T) {
 	t.Parallel()
 	crashes := setting(t, "ERRAND_CRASHES", 5)
 	seed := setting(t, "ERRAND_SEED", rand.Uint64())
-	t.Log(fmt.Sprintf("ERRAND_CRASHES=%d ERRAND_SEED=%d", crashes, seed))
+	t.Logf("ERRAND_CRASHES=%d ERRAND_SEED=%d", crashes, seed)
 	p := build(t)
 	for name, start := range map[string]func(t *testing.T) *fleet{
 		"sqlite":   func(t *testing.T) *fleet { return p.start(t, 1) },
@@ -54,14 +53,14 @@ func TestNothingThatWasAcceptedIsLostOrDoubledByKills(t *testing.T) {
 			t.Parallel()
 			f := start(t)
 			l := startLoad(t, f, seed)
-			dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a schedule, no secret
+			dice := rand.New(rand.NewPCG(seed, 0))
 			for range crashes {
 				<-time.After(time.Duration(100+dice.IntN(1200)) * time.Millisecond)
 				f.crash(t, dice)
 			}
 			promises := l.stop()
 			t.Logf("%d promises", len(promises))
-			require.Greater(t, len(promises), int(crashes)*3, "too little load to mean anything") //nolint:gosec // 50
+			require.Greater(t, len(promises), int(crashes)*3, "too little load to mean anything")
 			check(t, f, promises)
 		})
 	}

@@ -58,7 +58,7 @@ func startLoad(t *testing.T, f *fleet, seed uint64) *load {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &load{cancel: cancel}
 	for i := range senders {
-		dice := rand.New(rand.NewPCG(seed, uint64(i)+1)) //nolint:gosec // counts to 9; no secret
+		dice := rand.New(rand.NewPCG(seed, uint64(i)+1))
 		s := &sender{t: t, dice: dice, agent: []string{inNode, counted}[i%2], nodes: f.nodes, node: i, binding: i % 3}
 		l.done.Go(func() { l.run(ctx, s) })
 	}

@@ -5,6 +5,7 @@ package ledger_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -111,7 +112,7 @@ func (s *sender) answer(first *errand, asked *a2apb.Task) *a2apb.Task {
 	s.requireTold(first.seen, done)
 	if s.Name() != "grpc" { // a finished task's events can still be resumed
 		for _, from := range []int{0, 3, len(first.seen) - 2} {
-			again := append(first.seen[:from+1:from+1], s.rest(s.resume(done.GetId(), first.seen[from]))...)
+			again := slices.Concat(first.seen[:from+1], s.rest(s.resume(done.GetId(), first.seen[from])))
 			s.sameEvents(first.seen, again)
 		}
 	}
@@ -122,7 +123,7 @@ func (s *sender) answer(first *errand, asked *a2apb.Task) *a2apb.Task {
 // started anew; the answer is remembered, and nobody is asked.
 func (s *sender) remembers(done *a2apb.Task, next *errand) {
 	s.t.Helper()
-	events := append(next.seen, s.rest(next.stream)...)
+	events := slices.Concat(next.seen, s.rest(next.stream))
 	s.requireThreeChunks(events)
 	for _, e := range events {
 		require.False(s.t, inState(inputRequired)(e), "asked again")
