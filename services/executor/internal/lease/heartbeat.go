@@ -55,7 +55,7 @@ func (m *Manager) renewSome(ctx context.Context, leases []*Lease, duration time.
 		case refusal == taskstorev1.Refusal_REFUSAL_UNSPECIFIED:
 			l.trust(begun)
 			l.notify(results[i].GetMessageVersion())
-		case l.isWriting():
+		case l.isWriting(), l.isOver():
 			// The write may be the one that ended the lease, and has the answer itself.
 		default:
 			l.lose(lossOf(refusal))

@@ -119,6 +119,12 @@ func (l *Lease) settled() {
 	l.stop()
 }
 
+func (l *Lease) isOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
+}
+
 func (l *Lease) stop() {
 	l.m.drop(l)
 	l.mu.Lock()

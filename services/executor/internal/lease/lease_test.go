@@ -381,6 +381,17 @@ func TestLease_HeartbeatDuringTheLastWriteDoesNotSpoilIt(t *testing.T) {
 	})
 }
 
+func TestLease_HeartbeatAnsweredAfterTheLastWriteCancelsNobody(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bundle) {
+		time.Sleep(duration/3 - time.Second)
+		b.store.SlowAnswer("WriteEvents", 2*time.Second)
+		b.store.SlowAnswer("RenewLeases", 2*time.Second)
+		require.NoError(t, b.complete())
+		time.Sleep(2 * time.Second)
+		require.NoError(t, context.Cause(b.lease.Context()), "a handler may go on after its last write")
+	})
+}
+
 func TestLease_CloseStopsWhatIsLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bundle) {
 		b.emit("1")
