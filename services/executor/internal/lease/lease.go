@@ -85,8 +85,12 @@ func (l *Lease) trust(begun time.Time) {
 		return
 	}
 	// Room for a handler to stop, and for clocks that don't run alike.
-	l.trusted = begun.Add(l.duration - l.duration/5)
-	left := time.Until(l.trusted)
+	until := begun.Add(l.duration - l.duration/5)
+	if !until.After(l.trusted) {
+		return
+	}
+	l.trusted = until
+	left := time.Until(until)
 	if l.expiry == nil {
 		l.expiry = time.AfterFunc(left, l.expire)
 		return

@@ -198,6 +198,27 @@ func TestLease_IsLostBeforeItExpiresWhenItCannotBeRenewed(t *testing.T) {
 	})
 }
 
+func TestLease_ClaimWhoseAnswerTookLongIsRenewedAndNotGivenUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bundle) {
+		b.store.SlowAnswer("ClaimTasks", duration-time.Second)
+		_, late := b.take(b.store.Create("y"))
+		defer late.Close()
+		time.Sleep(duration)
+		require.NoError(t, context.Cause(late.Context()))
+
+		b.store.Fault(func(method string, _ int) (error, bool) {
+			if method == "RenewLeases" {
+				return status.Error(codes.Unavailable, "away"), false
+			}
+			return nil, true
+		})
+		_, lost := b.take(b.store.Create("z"))
+		defer lost.Close()
+		synctest.Wait()
+		require.ErrorIs(t, context.Cause(lost.Context()), agent.ErrLeaseLost)
+	})
+}
+
 func TestLease_SlowAnswerDoesNotStretchTheTrust(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bundle) {
 		begun := time.Now()

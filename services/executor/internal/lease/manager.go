@@ -102,12 +102,17 @@ func (m *Manager) Stop(ctx context.Context) error {
 func (m *Manager) Ready() error { return m.loop.Ready() }
 
 // Hold takes up a claim that was asked for at begun and holds for duration
-// without a heartbeat. The caller ends it with Close.
+// without a heartbeat. The caller ends it with Close. A claim whose answer took
+// long is renewed at once: given up, it would lapse and cost an attempt, and a
+// store that is slow would get the same work again.
 func (m *Manager) Hold(ctx context.Context, claim *taskstorev1.Claim, begun time.Time, duration time.Duration) *Lease {
 	l := newLease(ctx, m, claim, duration)
 	m.mu.Lock()
 	m.leases[l.key()] = l
 	m.mu.Unlock()
+	if time.Since(begun) > duration/2 {
+		m.renewSome(ctx, []*Lease{l}, duration)
+	}
 	l.trust(begun)
 	return l
 }
