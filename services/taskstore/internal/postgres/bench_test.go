@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -14,7 +15,10 @@ import (
 func BenchmarkStore(b *testing.B) {
 	storetest.Benchmark(b, func(b *testing.B) storetest.Database {
 		b.Helper()
-		return storetest.Database{Engine: newDatabase(b), Parallel: 4}
+		d := newDatabase(b)
+		return storetest.Database{Engine: d, Parallel: 4, Settle: func(context.Context) error {
+			return d.sql(b, "VACUUM (ANALYZE)")
+		}}
 	})
 }
 

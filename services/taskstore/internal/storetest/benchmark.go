@@ -157,6 +157,9 @@ func benchmarkReads(b *testing.B, db Database, tasks int) {
 	ctx := context.Background()
 	ids, err := Load(ctx, db.Engine, tasks)
 	require.NoError(b, err)
+	if db.Settle != nil {
+		require.NoError(b, db.Settle(ctx))
+	}
 	b.Run("get", func(b *testing.B) {
 		for b.Loop() {
 			_, err := s.client.GetTask(ctx, &taskstorev1.GetTaskRequest{Scope: s.scope, TaskId: ids[rand.IntN(len(ids))]})

@@ -18,6 +18,9 @@ type Database struct {
 	Parallel int
 	// Exec runs SQL beside the engine, to try what no statement of it would do.
 	Exec func(ctx context.Context, sql string) error
+	// Settle, for benchmarks, waits for what a database does by itself after many
+	// rows came; nil for one that does nothing.
+	Settle func(ctx context.Context) error
 }
 
 // Run runs the whole contract over the database that open returns.
