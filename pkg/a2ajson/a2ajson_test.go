@@ -55,7 +55,7 @@ func TestRefusalsNameTheMember(t *testing.T) {
 
 func TestAWrongTimestampIsNamed(t *testing.T) {
 	t.Parallel()
-	for _, value := range []string{`"2025-13-01"`, `""`, `5`, `"2025-13-01T00:00:00Z"`} {
+	for _, value := range []string{`"2025-13-01"`, `""`, `5`, `"2025-13-01T00:00:00Z"`, `"0000-01-01T00:00:00Z"`, `"9999-12-31T23:59:59-14:00"`} {
 		err := a2ajson.Unmarshal([]byte(`{"statusTimestampAfter":`+value+`}`), &a2apb.ListTasksRequest{}, limits)
 		require.Equal(t, "statusTimestampAfter", field(t, err), value)
 	}

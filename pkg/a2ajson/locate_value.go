@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // wellKnown are the messages with a JSON form of their own.
@@ -71,7 +72,7 @@ func (l *locator) base64(path *path, token json.Token) error {
 
 func (l *locator) timestamp(path *path, token json.Token) error {
 	s, _ := token.(string)
-	if _, err := time.Parse(time.RFC3339Nano, s); err != nil {
+	if t, err := time.Parse(time.RFC3339Nano, s); err != nil || !timestamppb.New(t).IsValid() {
 		return path.invalid("must be a time such as 2026-03-01T09:00:00.120Z")
 	}
 	return nil

@@ -102,6 +102,8 @@ func TestCardsCanBeCached(t *testing.T) {
 		require.Empty(t, b.body(res))
 		require.Equal(t, etag, res.Header.Get("ETag"))
 	}
+	twoLines := b.send(with(t.Context(), "If-None-Match", `"x"`, "If-None-Match", etag), http.MethodGet, cardPath, "")
+	require.Equal(t, http.StatusNotModified, twoLines.StatusCode, "several lines are one list")
 	for _, headers := range [][]string{
 		{"If-None-Match", `"x"`}, {"If-None-Match", `"x"`, "If-Modified-Since", modified}, {"If-Modified-Since", "Mon, 01 Jan 2001 00:00:00 GMT"},
 	} {

@@ -136,6 +136,8 @@ func TestJSONListFiltersAreChecked(t *testing.T) {
 		{"historyLength=x", `{"historyLength":"x"}`, "historyLength"},
 		{"status=done", `{"status":"done"}`, "status"},
 		{"statusTimestampAfter=2025-13-01", `{"statusTimestampAfter":"2025-13-01"}`, "statusTimestampAfter"},
+		{"statusTimestampAfter=0000-01-01T00:00:00Z", `{"statusTimestampAfter":"0000-01-01T00:00:00Z"}`, "statusTimestampAfter"},
+		{"pageToken=%FF", `{"pageToken":"\ud800"}`, "pageToken"},
 		{"lastUpdatedAfter=", `{"statusTimestampAfter":""}`, "statusTimestampAfter"},
 		{"includeArtifacts=yes", `{"includeArtifacts":"yes"}`, "includeArtifacts"},
 		{"pageSize=1&pageSize=2", `{"pageSize":1,"pageSize":2}`, "pageSize"},

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
@@ -45,7 +46,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Set("Cache-Control", "public, max-age=60")
 		header.Set("Content-Type", "application/json")
 		header.Set("ETag", h.etag)
-		http.ServeContent(w, r, "", h.modified, bytes.NewReader(h.body))
+		http.ServeContent(w, joinTags(r), "", h.modified, bytes.NewReader(h.body))
 	case http.MethodOptions: // browsers ask first because of A2A-Version
 		header.Set("Access-Control-Allow-Origin", "*")
 		header.Set("Access-Control-Allow-Methods", "GET, HEAD")
@@ -56,4 +57,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		header.Set("Allow", "GET, HEAD, OPTIONS")
 		h.refuse(w, r)
 	}
+}
+
+// joinTags makes one line of several If-None-Match lines, which say the same
+// (RFC 9110 §5.3): net/http reads the first alone.
+func joinTags(r *http.Request) *http.Request {
+	lines := r.Header.Values("If-None-Match")
+	if len(lines) < 2 {
+		return r
+	}
+	joined := r.Clone(r.Context())
+	joined.Header.Set("If-None-Match", strings.Join(lines, ", "))
+	return joined
 }

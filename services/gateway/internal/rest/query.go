@@ -7,6 +7,7 @@ import (
 	"time"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
 )
@@ -78,6 +79,6 @@ func isInt32(v string) bool {
 func isBool(v string) bool { return v == "true" || v == "false" }
 
 func isTime(v string) bool {
-	_, err := time.Parse(time.RFC3339Nano, v)
-	return err == nil
+	t, err := time.Parse(time.RFC3339Nano, v)
+	return err == nil && timestamppb.New(t).IsValid()
 }

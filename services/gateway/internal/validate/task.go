@@ -3,6 +3,7 @@ package validate
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 
@@ -44,7 +45,7 @@ func List(r *a2apb.ListTasksRequest, limits config.Limits) error {
 	if r.GetPageSize() < 1 || r.GetPageSize() > MaxPageSize {
 		return a2aerr.Invalid("pageSize", fmt.Sprintf("must be from 1 to %d", MaxPageSize))
 	}
-	if t := r.GetPageToken(); len(t) > maxPageToken || strings.ContainsRune(t, 0) {
+	if t := r.GetPageToken(); len(t) > maxPageToken || !utf8.ValidString(t) || strings.ContainsRune(t, 0) {
 		return a2aerr.Invalid("pageToken", "must be a token from an earlier page")
 	}
 	if err := HistoryLength("historyLength", r.GetHistoryLength()); err != nil {

@@ -124,14 +124,14 @@ func (s *Store) listQuery(r *taskstorev1.ListTasksRequest) (engine.ListQuery, er
 	}
 	if since := r.GetStatusTimestampAfter(); since != nil {
 		if !since.IsValid() {
-			return engine.ListQuery{}, a2aerr.Invalid("statusTimestampAfter", "a time from year 1 to 9999")
+			return engine.ListQuery{}, a2aerr.Invalid("statusTimestampAfter", "must be a time between the years 1 and 9999")
 		}
 		q.StatusSince = roundUp(since.AsTime())
 	}
 	if r.GetPageToken() != "" {
 		at, err := s.CursorKey.Decode(r.GetPageToken(), listOf(q)...)
 		if err != nil {
-			return engine.ListQuery{}, a2aerr.Invalid("pageToken", "one that this list has returned")
+			return engine.ListQuery{}, a2aerr.Invalid("pageToken", "must be a token from an earlier page of the same list")
 		}
 		q.BeforeTime, q.BeforeID = at.Time, at.ID
 	}
