@@ -305,6 +305,22 @@ func TestExecutor_TurnThatTakesTooLongFails(t *testing.T) {
 	require.Contains(t, agent.TextOf(got.GetStatus().GetMessage()), "in the time allowed")
 }
 
+func TestExecutor_ClockThatIsAheadFailsNoFreshTurn(t *testing.T) {
+	b := setup(t, func(ctx context.Context, _ *agent.Task) error {
+		select {
+		case <-ctx.Done():
+		case <-time.After(300 * time.Millisecond): // long enough for a timer that is due
+		}
+		return context.Cause(ctx)
+	})
+	for lost, want := range map[int32]task.State{0: task.Completed, 1: task.Failed} {
+		ref := b.store.Create("x")
+		b.store.Turn(ref, time.Now().Add(-2*time.Hour), lost)
+		b.publish(ref, 1)
+		b.requireState(ref, want)
+	}
+}
+
 func TestExecutor_HandlerThatHangsGivesItsSlotBack(t *testing.T) {
 	end := make(chan struct{})
 	b := setup(t, func(_ context.Context, t *agent.Task) error {

@@ -89,6 +89,15 @@ func (s *Store) Attempt(ref *taskstorev1.TaskRef) int {
 	return int(s.tasks[ref.GetTaskId()].attempt)
 }
 
+// Turn says when a task's turn began, by the store's clock, and how many of its
+// claims were lost.
+func (s *Store) Turn(ref *taskstorev1.TaskRef, began time.Time, lost int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.tasks[ref.GetTaskId()]
+	r.turn, r.attempt = began, lost
+}
+
 // Trace says which trace the newest message of a task belongs to.
 func (s *Store) Trace(ref *taskstorev1.TaskRef, traceparent string) {
 	s.mu.Lock()

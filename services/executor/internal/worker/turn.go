@@ -38,9 +38,13 @@ func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time) {
 }
 
 // left is how long the turn may still run. The turn began by the store's clock,
-// so that all its attempts share the time.
+// so that all its attempts share the time; the first one doesn't rely on it, or an
+// executor whose clock is ahead would fail every task.
 func (w *Worker) left(claim *taskstorev1.Claim) time.Duration {
 	whole := w.cfg.Settings.MaxRuntime.Value()
+	if claim.GetAttempt() <= 1 {
+		return whole
+	}
 	return min(whole, time.Until(claim.GetTurnStarted().AsTime().Add(whole)))
 }
 
