@@ -16,8 +16,8 @@ const name = "errand-executor"
 type settings struct {
 	process.Flags
 
-	TaskStore string `name:"taskstore" help:"Address of the task store." env:"ERRAND_TASKSTORE" default:"localhost:9091" placeholder:"HOST:PORT"`
-	NATSURL   string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222" placeholder:"URL,…"`
+	TaskStore string `name:"taskstore" help:"Address of the task store." env:"ERRAND_TASKSTORE" default:"localhost:9091"`
+	NATSURL   string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222"`
 }
 
 // Main is the main function of a program that runs these agents: it reads flags

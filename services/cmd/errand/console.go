@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,7 +85,9 @@ func (c *console) fail(code int, err error) int {
 	for _, detail := range refused.Details {
 		if bad, ok := detail.(*errdetails.BadRequest); ok {
 			for _, v := range bad.GetFieldViolations() {
-				c.notef("  %s: %s", v.GetField(), v.GetDescription())
+				if line := v.GetField() + ": " + v.GetDescription(); !strings.Contains(err.Error(), line) {
+					c.notef("  %s", line)
+				}
 			}
 		}
 	}

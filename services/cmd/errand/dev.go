@@ -24,10 +24,10 @@ const devGrace = 10 * time.Second
 // devCommand runs all services. Anybody who reaches its ports may do everything,
 // hence the loopback addresses.
 type devCommand struct {
-	DataDir         string     `name:"data-dir" help:"Directory for everything that must survive a restart." env:"ERRAND_DATA_DIR" default:".errand" type:"path" placeholder:"DIR"`
-	HTTP            string     `name:"http" help:"Address for JSON-RPC, HTTP+JSON and agent cards." env:"ERRAND_HTTP" default:"127.0.0.1:8080" placeholder:"ADDR"`
-	GRPC            string     `name:"grpc" help:"Address for gRPC." env:"ERRAND_GRPC" default:"127.0.0.1:9090" placeholder:"ADDR"`
-	Ops             string     `name:"ops" help:"Address for health, readiness and metrics." env:"ERRAND_OPS" default:"127.0.0.1:9100" placeholder:"ADDR"`
+	DataDir         string     `name:"data-dir" help:"Directory for everything that must survive a restart." env:"ERRAND_DATA_DIR" default:".errand" type:"path"`
+	HTTP            string     `name:"http" help:"Address for JSON-RPC, HTTP+JSON and agent cards." env:"ERRAND_HTTP" default:"127.0.0.1:8080"`
+	GRPC            string     `name:"grpc" help:"Address for gRPC." env:"ERRAND_GRPC" default:"127.0.0.1:9090"`
+	Ops             string     `name:"ops" help:"Address for health, readiness and metrics." env:"ERRAND_OPS" default:"127.0.0.1:9100"`
 	Agents          string     `name:"agents" help:"Agents file; the scripted agent if not given." env:"ERRAND_AGENTS" type:"existingfile" placeholder:"FILE"`
 	DatabaseURL     string     `name:"database-url" help:"Postgres to use instead of a SQLite file." env:"ERRAND_DATABASE_URL" placeholder:"URL"`
 	NATSURL         string     `name:"nats-url" help:"NATS to use instead of the embedded server." env:"ERRAND_NATS_URL" placeholder:"URL"`

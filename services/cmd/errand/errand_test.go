@@ -240,6 +240,7 @@ func TestUsage(t *testing.T) {
 		"an unknown state":         {[]string{"list", "--state", "lost"}, exitFailed},
 		"a header without a value": {[]string{"get", "-H", "nonsense", "t"}, exitFailed},
 		"nothing to send":          {[]string{"send"}, exitFailed},
+		"text that is not UTF-8":   {[]string{"send", "a\xff"}, exitFailed},
 		"data that is no JSON":     {[]string{"send", "--data", "{"}, exitFailed},
 		"a file that isn't there":  {[]string{"send", "--file", "/nowhere"}, exitFailed},
 		"a URL without a scheme":   {[]string{"get", "--url", "localhost:1", "t"}, exitFailed},

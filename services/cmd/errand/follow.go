@@ -62,7 +62,10 @@ func (f *follower) show(update *client.Update) error {
 // progress notes what the agent says meanwhile.
 func (f *follower) progress(update *client.Update) {
 	status := update.Event.GetStatusUpdate().GetStatus()
-	if text := textOf(status.GetMessage()); text != "" && !task.Settled(status.GetState()) {
+	// The stream stays open while the agent waits for an authorization: whoever
+	// sees only the end would wait without knowing for what.
+	waits := f.live == nil && status.GetState() == task.AuthRequired
+	if text := textOf(status.GetMessage()); text != "" && (waits || !task.Settled(status.GetState())) {
 		f.console.notef("%s: %s", stateName(update.Task), text)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 
@@ -53,6 +54,9 @@ func (m *message) parts(c *console) (parts []*a2apb.Part, err error) {
 			return nil, fmt.Errorf("read standard input: %w", err)
 		}
 		text = strings.TrimSuffix(string(read), "\n")
+	}
+	if !utf8.ValidString(text) {
+		return nil, errors.New("the text is not UTF-8: send it with --file")
 	}
 	if text != "" {
 		parts = append(parts, client.Text(text))

@@ -17,7 +17,7 @@ type listCommand struct {
 	Context   string    `help:"Only tasks of this context." placeholder:"ID"`
 	State     string    `help:"Only tasks in this state, such as working or input-required." placeholder:"STATE"`
 	Since     time.Time `help:"Only tasks whose state has changed since then (RFC 3339)." placeholder:"TIME" format:"2006-01-02T15:04:05Z07:00"`
-	Limit     int       `help:"At most so many; 0 for all." default:"50" placeholder:"N"`
+	Limit     int       `help:"At most so many; 0 for all." default:"50"`
 	Artifacts bool      `help:"With artifacts; for json output."`
 }
 

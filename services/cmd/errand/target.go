@@ -15,12 +15,12 @@ const defaultURL = "http://localhost:8080"
 
 // target says which agent is meant and how it is spoken to.
 type target struct {
-	URL     string   `name:"url" help:"Base URL of the server, or URL of an agent card." env:"ERRAND_URL" default:"http://localhost:8080" placeholder:"URL"`
+	URL     string   `name:"url" help:"Base URL of the server, or URL of an agent card." env:"ERRAND_URL" default:"http://localhost:8080"`
 	Agent   string   `help:"Agent of an Errand server; its default agent if not given." placeholder:"NAME"`
 	Tenant  string   `help:"Tenant to name in each request; the one of the agent card if not given." placeholder:"ID"`
 	Binding string   `help:"Binding: jsonrpc, rest or grpc; the first of the agent card if not given." enum:",jsonrpc,rest,grpc" default:"" placeholder:"NAME"`
 	Header  []string `short:"H" help:"Header for each request, such as credentials; may be repeated." placeholder:"NAME:VALUE" sep:"none"`
-	Output  string   `short:"o" help:"Output: text, or json as the protocol has it, one object a line." enum:"text,json" default:"text" placeholder:"FORMAT"`
+	Output  string   `short:"o" help:"Output: text, or json as the protocol has it, one object a line." enum:"text,json" default:"text"`
 	Verbose bool     `short:"v" help:"Tell about retries."`
 }
 

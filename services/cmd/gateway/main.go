@@ -18,13 +18,13 @@ const name = "errand-gateway"
 type settings struct {
 	process.Flags
 
-	HTTP       string `name:"http" help:"Address for JSON-RPC, HTTP+JSON and agent cards." env:"ERRAND_HTTP" default:":8080" placeholder:"ADDR"`
-	GRPC       string `name:"grpc" help:"Address for gRPC." env:"ERRAND_GRPC" default:":9090" placeholder:"ADDR"`
+	HTTP       string `name:"http" help:"Address for JSON-RPC, HTTP+JSON and agent cards." env:"ERRAND_HTTP" default:":8080"`
+	GRPC       string `name:"grpc" help:"Address for gRPC." env:"ERRAND_GRPC" default:":9090"`
 	PublicURL  string `name:"public-url" help:"URL of the root as senders reach it, for agent cards; the local address if not given." env:"ERRAND_PUBLIC_URL" placeholder:"URL"`
 	PublicGRPC string `name:"public-grpc" help:"gRPC address as senders reach it, for agent cards; the local address if not given." env:"ERRAND_PUBLIC_GRPC" placeholder:"HOST:PORT"`
-	TaskStore  string `name:"taskstore" help:"Address of the task store." env:"ERRAND_TASKSTORE" default:"localhost:9091" placeholder:"HOST:PORT"`
-	Notifier   string `name:"notifier" help:"Address of the notifier." env:"ERRAND_NOTIFIER" default:"localhost:9092" placeholder:"HOST:PORT"`
-	NATSURL    string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222" placeholder:"URL,…"`
+	TaskStore  string `name:"taskstore" help:"Address of the task store." env:"ERRAND_TASKSTORE" default:"localhost:9091"`
+	Notifier   string `name:"notifier" help:"Address of the notifier." env:"ERRAND_NOTIFIER" default:"localhost:9092"`
+	NATSURL    string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222"`
 }
 
 func main() {

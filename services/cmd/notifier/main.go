@@ -18,9 +18,9 @@ const name = "errand-notifier"
 type settings struct {
 	process.Flags
 
-	GRPC      string `name:"grpc" help:"Address for gateways." env:"ERRAND_GRPC" default:":9092" placeholder:"ADDR"`
-	TaskStore string `name:"taskstore" help:"Address of the task store." env:"ERRAND_TASKSTORE" default:"localhost:9091" placeholder:"HOST:PORT"`
-	NATSURL   string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222" placeholder:"URL,…"`
+	GRPC      string `name:"grpc" help:"Address for gateways." env:"ERRAND_GRPC" default:":9092"`
+	TaskStore string `name:"taskstore" help:"Address of the task store." env:"ERRAND_TASKSTORE" default:"localhost:9091"`
+	NATSURL   string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222"`
 }
 
 func main() {

@@ -27,8 +27,8 @@ type serve struct {
 	process.Flags
 	database
 
-	GRPC      string `name:"grpc" help:"Address for the other services." env:"ERRAND_GRPC" default:":9091" placeholder:"ADDR"`
-	NATSURL   string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222" placeholder:"URL,…"`
+	GRPC      string `name:"grpc" help:"Address for the other services." env:"ERRAND_GRPC" default:":9091"`
+	NATSURL   string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222"`
 	CursorKey string `name:"cursor-key" help:"Secret of at least 16 bytes that signs page tokens; the same for all task stores." env:"ERRAND_CURSOR_KEY" required:"" placeholder:"SECRET"`
 }
 

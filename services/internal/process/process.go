@@ -24,7 +24,7 @@ const grace = 25 * time.Second
 
 // Flags are the settings of every service.
 type Flags struct {
-	Ops      string     `help:"Address for health, readiness and metrics." env:"ERRAND_OPS" default:":9100" placeholder:"ADDR"`
+	Ops      string     `help:"Address for health, readiness and metrics." env:"ERRAND_OPS" default:":9100"`
 	LogLevel slog.Level `help:"Lowest level to log: debug, info, warn, error." env:"ERRAND_LOG_LEVEL" default:"info"`
 	Agents   string     `help:"Agents file, the same for all services." env:"ERRAND_AGENTS" required:"" type:"existingfile" placeholder:"FILE"`
 }
