@@ -103,7 +103,7 @@ fresh: tools-generate ## Check that the committed generated code is what `make g
 tidy: ## Check that each go.mod is tidy
 	@for module in $(MODULES) $(EXAMPLES); do \
 		echo "==> go mod tidy -diff in $$module"; \
-		(cd "$$module" && go mod tidy -diff); \
+		(cd "$$module" && GOWORK=off go mod tidy -diff); \
 	done
 
 # Contracts are promised from the first release on.
