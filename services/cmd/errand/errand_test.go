@@ -240,7 +240,6 @@ func TestUsage(t *testing.T) {
 		"an unknown state":         {[]string{"list", "--state", "lost"}, exitFailed},
 		"a header without a value": {[]string{"get", "-H", "nonsense", "t"}, exitFailed},
 		"nothing to send":          {[]string{"send"}, exitFailed},
-		"text that is not UTF-8":   {[]string{"send", "a\xff"}, exitFailed},
 		"data that is no JSON":     {[]string{"send", "--data", "{"}, exitFailed},
 		"a file that isn't there":  {[]string{"send", "--file", "/nowhere"}, exitFailed},
 		"a URL without a scheme":   {[]string{"get", "--url", "localhost:1", "t"}, exitFailed},
@@ -308,6 +307,13 @@ func TestEverythingThatIsGivenIsSent(t *testing.T) {
 	sent, err := json.Marshal(w.params)
 	require.NoError(t, err)
 	require.JSONEq(t, want, string(sent))
+}
+
+func TestTextFromStandardInputIsUTF8(t *testing.T) {
+	t.Parallel()
+	got := errandWith(t.Context(), "a\xff", "send")
+	require.Equal(t, exitFailed, got.code)
+	require.Equal(t, "errand: the text is not UTF-8: send it with --file\n", got.err)
 }
 
 func TestTextComesFromStandardInput(t *testing.T) {
