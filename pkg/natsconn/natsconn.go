@@ -69,6 +69,7 @@ func options(cfg Config, connected chan<- struct{}) []nats.Option {
 		nats.Name(cfg.Name),
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // credentials may be wrong for a while, as in a rotation
 		nats.CustomReconnectDelay(reconnectDelay),
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(pingInterval),

@@ -13,13 +13,14 @@ import (
 )
 
 // TaskStore connects to the task store, at host:port or in memory. What changes
-// nothing when it comes twice is sent again when an answer is lost: reads, and
-// messages, which are accepted once by their dedupe key or new task's id.
+// nothing when it comes twice is sent again when an answer is lost. Messages are
+// not among it: an agent may have switched de-duplication off, and senders repeat
+// them under their own ids.
 func TaskStore(target string, memory *rpc.InMemory, limits config.Limits, tel *telemetry.Telemetry) (*grpc.ClientConn, error) {
 	service := taskstorev1.TaskStoreService_ServiceDesc.ServiceName
 	var safe []string
 	for _, method := range []string{
-		"AcceptMessage", "StoreReply", "CancelTask", "RenewLeases",
+		"CancelTask", "RenewLeases",
 		"FindMessage", "GetTask", "ListTasks", "ListEvents", "GetVersions", "ListUserMessages", "GetContext",
 		"ListTurns", "GetInfo",
 	} {
