@@ -15,7 +15,7 @@ import (
 // follower follows one task over as many connections as it takes.
 type follower struct {
 	client *Client
-	// begin opens the stream that tells the task's id, while it isn't known.
+	// begin opens the stream that tells the task's id, while it isn't known; nil where the id is given.
 	begin func(ctx context.Context) (stream, error)
 	// stop tells whether a state is the last one that is wanted; snapshot tells
 	// whether it came with a whole task.
@@ -112,7 +112,7 @@ func (f *follower) readStream(ctx context.Context) (begun bool, err error) {
 }
 
 func (f *follower) connect(ctx context.Context) (stream, error) {
-	if f.assembly.id == "" {
+	if f.assembly.id == "" && f.begin != nil {
 		return f.begin(ctx)
 	}
 	request := &a2apb.SubscribeToTaskRequest{Tenant: f.tenant, Id: f.assembly.id}

@@ -225,6 +225,17 @@ func TestUnknownTaskIsAnErrorWithItsReason(t *testing.T) {
 	})
 }
 
+func TestEmptyTaskIDIsAnError(t *testing.T) {
+	t.Parallel()
+	onEachBinding(t, func(t *testing.T, _ *clienttest.Agent, at ...string) {
+		for _, command := range []string{"get", "cancel", "subscribe"} {
+			got := errand(t.Context(), with(at, command, "")...)
+			require.Equal(t, exitFailed, got.code, command)
+			require.Contains(t, got.err, "errand: ", command)
+		}
+	})
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
