@@ -28,13 +28,14 @@ func TestUnknownMembersAreIgnored(t *testing.T) {
 func TestProtoNamesAndQuotedNumbersAreTaken(t *testing.T) {
 	t.Parallel()
 	eachJSON(t, defaultAgent, func(t *testing.T, c *caller, b binding.JSON) {
-		got := sendJSON(t, b, `{"message":{"message_id":"`+uuid.NewString()+`","context_id":"c-1","role":1,"parts":[{"text":"echo","media_type":"text/plain"}],
+		here := "c-" + uuid.NewString()
+		got := sendJSON(t, b, `{"message":{"message_id":"`+uuid.NewString()+`","context_id":"`+here+`","role":1,"parts":[{"text":"echo","media_type":"text/plain"}],
 			"task_id":null,"metadata":null,"extensions":null},"configuration":{"history_length":"0","accepted_output_modes":[],"return_immediately":false}}`)
 		require.Equal(t, completed, state(got))
-		require.Equal(t, "c-1", got.GetContextId())
+		require.Equal(t, here, got.GetContextId())
 		require.Empty(t, got.GetHistory())
 		if c.Name() == "jsonrpc" {
-			answer, err := b.CallJSON(within(t), binding.ListTasks, `{"context_id":"c-1","page_size":"1","include_artifacts":true,"history_length":0}`)
+			answer, err := b.CallJSON(within(t), binding.ListTasks, `{"context_id":"`+here+`","page_size":"1","include_artifacts":true,"history_length":0}`)
 			require.NoError(t, err)
 			require.Nil(t, answer.Err)
 			require.Len(t, answer.Result.(*a2apb.ListTasksResponse).GetTasks()[0].GetArtifacts(), 1)

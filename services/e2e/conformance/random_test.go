@@ -24,8 +24,8 @@ func random(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// pause lets a moment pass whose length is the point of the test: what happens
-// between two things is what it varies. Nothing is waited for like this.
+// pause lets a moment pass: between two looks at the same, or one whose length is
+// the point of the test.
 func pause(t *testing.T, milliseconds int) {
 	t.Helper()
 	select {

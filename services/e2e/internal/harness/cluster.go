@@ -86,6 +86,8 @@ func (c *Cluster) Restart(t testing.TB) {
 	t.Helper()
 	web, rpc := c.server.HTTPAddr(), c.server.GRPCAddr()
 	c.Stop(t)
+	// What the client keeps open leads nowhere now, which it may not have noticed.
+	c.Client.HTTP.CloseIdleConnections()
 	c.launch(t, web, rpc)
 }
 
