@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -42,7 +43,7 @@ func (s *Store) listTasks(ctx context.Context, r *taskstorev1.ListTasksRequest) 
 		last := page[len(page)-1].Task
 		answer.NextPageToken = s.CursorKey.Encode(task.Cursor{Time: last.StatusTime, ID: last.ID}, listOf(q)...)
 	}
-	if answer.Tasks, err = s.contents(ctx, q.Scope, page, s.listDetail(r)); err != nil {
+	if answer.Tasks, err = s.contents(ctx, q, page, s.listDetail(r)); err != nil {
 		return nil, err
 	}
 	if r.GetPageToken() == "" && answer.GetNextPageToken() == "" {
@@ -67,23 +68,16 @@ func (s *Store) fitting(found []*engine.Snapshot, atMost int) []*engine.Snapshot
 	return found
 }
 
-// contents completes tasks of which the rows were read. One that got another
-// status meanwhile is left out: it has another place now.
+// contents completes tasks of which the rows were read.
 func (s *Store) contents(
-	ctx context.Context, scope engine.Scope, rows []*engine.Snapshot, detail engine.Detail,
+	ctx context.Context, q engine.ListQuery, rows []*engine.Snapshot, detail engine.Detail,
 ) ([]*a2apb.Task, error) {
 	if detail != (engine.Detail{}) {
-		placed := make(map[string]int64, len(rows))
-		for _, snapshot := range rows {
-			placed[snapshot.Task.ID] = snapshot.Task.StatusVersion
-		}
-		found, err := s.engine.ReadTasks(ctx, scope, idsOf(rows), detail)
+		found, err := s.engine.ReadTasks(ctx, q.Scope, idsOf(rows), detail)
 		if err != nil {
 			return nil, err
 		}
-		rows = slices.DeleteFunc(found, func(snapshot *engine.Snapshot) bool {
-			return snapshot.Task.StatusVersion != placed[snapshot.Task.ID]
-		})
+		rows = inPlace(q, rows, found)
 	}
 	tasks := make([]*a2apb.Task, len(rows))
 	for i, snapshot := range rows {
@@ -93,6 +87,26 @@ func (s *Store) contents(
 		}
 	}
 	return tasks, nil
+}
+
+// inPlace leaves out those found that got another status since their rows were
+// read, for they have another place now. On the first page that place is before
+// all others, so they stay unless they don't match any more.
+func inPlace(q engine.ListQuery, rows, found []*engine.Snapshot) []*engine.Snapshot {
+	placed := make(map[string]int64, len(rows))
+	for _, snapshot := range rows {
+		placed[snapshot.Task.ID] = snapshot.Task.StatusVersion
+	}
+	first := q.BeforeID == ""
+	found = slices.DeleteFunc(found, func(snapshot *engine.Snapshot) bool {
+		t := snapshot.Task
+		matches := q.State == a2apb.TaskState_TASK_STATE_UNSPECIFIED || q.State == t.State
+		return t.StatusVersion != placed[t.ID] && !(first && matches)
+	})
+	slices.SortStableFunc(found, func(a, b *engine.Snapshot) int {
+		return cmp.Or(b.Task.StatusTime.Compare(a.Task.StatusTime), cmp.Compare(a.Task.ID, b.Task.ID))
+	})
+	return found
 }
 
 func (s *Store) listDetail(r *taskstorev1.ListTasksRequest) engine.Detail {
