@@ -1,7 +1,9 @@
 package queue_test
 
 import (
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,6 +29,8 @@ func TestTheHeadIsTheOldestMessageThatIsNotAcknowledged(t *testing.T) {
 	}
 	requireHead(items[0].Work.GetTaskId())
 	all(t, c, 5)
-	_, err = queue.Head(within(t), nc, "writer", "default")
-	require.ErrorIs(t, err, queue.ErrEmpty)
+	require.Eventually(t, func() bool { // acknowledgements are not answered
+		_, err = queue.Head(within(t), nc, "writer", "default")
+		return errors.Is(err, queue.ErrEmpty)
+	}, patience, time.Millisecond)
 }
