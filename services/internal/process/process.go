@@ -77,6 +77,7 @@ func (p Program) run(ctx context.Context) error {
 		defer cancel()
 		return errors.Join(err, parts.Stop(stop))
 	}
+	parts.Add("readiness log", logReadiness(logger, parts.Ready))
 	logger.InfoContext(ctx, "starting", "version", Version(), "agents_version", agents.Version)
 	return parts.Run(ctx, grace) //nolint:wrapcheck // it names the part
 }
