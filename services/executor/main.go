@@ -6,8 +6,6 @@ import (
 	"os"
 
 	"github.com/errandhq/errand/pkg/agent"
-	"github.com/errandhq/errand/pkg/natsconn"
-	"github.com/errandhq/errand/services/internal/link"
 	"github.com/errandhq/errand/services/internal/process"
 )
 
@@ -37,16 +35,14 @@ func Main(agents ...agent.Agent) {
 }
 
 func build(ctx context.Context, p *process.Process, s settings, agents []agent.Agent) error {
-	nc, err := natsconn.Connect(ctx, natsconn.Config{URL: s.NATSURL, Name: name, Logger: p.Logger})
+	nc, err := p.ConnectNATS(ctx, s.NATSURL)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what was tried
 	}
-	p.Parts.AddCloser("nats connection", func(context.Context) error { nc.Close(); return nil })
-	store, err := link.TaskStore(s.TaskStore, nil, p.Agents.Limits, p.Telemetry)
+	store, err := p.ConnectTaskStore(s.TaskStore)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what was tried
 	}
-	p.Parts.AddCloser("task store connection", func(context.Context) error { return store.Close() })
 	service, err := New(ctx, Config{
 		Logger: p.Logger, Telemetry: p.Telemetry, Agents: p.Agents, Handlers: known(ctx, p, agents), TaskStore: store, NATS: nc,
 	})

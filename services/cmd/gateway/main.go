@@ -7,9 +7,7 @@ import (
 	"os"
 
 	"github.com/errandhq/errand/pkg/auth"
-	"github.com/errandhq/errand/pkg/natsconn"
 	"github.com/errandhq/errand/services/gateway"
-	"github.com/errandhq/errand/services/internal/link"
 	"github.com/errandhq/errand/services/internal/process"
 )
 
@@ -37,21 +35,18 @@ func main() {
 }
 
 func build(ctx context.Context, p *process.Process, s settings) error {
-	nc, err := natsconn.Connect(ctx, natsconn.Config{URL: s.NATSURL, Name: name, Logger: p.Logger})
+	nc, err := p.ConnectNATS(ctx, s.NATSURL)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what was tried
 	}
-	p.Parts.AddCloser("nats connection", func(context.Context) error { nc.Close(); return nil })
-	store, err := link.TaskStore(s.TaskStore, nil, p.Agents.Limits, p.Telemetry)
+	store, err := p.ConnectTaskStore(s.TaskStore)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what was tried
 	}
-	p.Parts.AddCloser("task store connection", func(context.Context) error { return store.Close() })
-	notifications, err := link.Notifier(s.Notifier, nil, p.Agents.Limits, p.Telemetry)
+	notifications, err := p.ConnectNotifier(s.Notifier)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what was tried
 	}
-	p.Parts.AddCloser("notifier connection", func(context.Context) error { return notifications.Close() })
 	service, err := gateway.New(ctx, gateway.Config{
 		Logger: p.Logger, Telemetry: p.Telemetry,
 		HTTP: s.HTTP, GRPC: s.GRPC, PublicURL: s.PublicURL, PublicGRPC: s.PublicGRPC,

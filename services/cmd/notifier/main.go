@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/errandhq/errand/pkg/natsconn"
 	"github.com/errandhq/errand/pkg/rpc"
 	"github.com/errandhq/errand/services/internal/link"
 	"github.com/errandhq/errand/services/internal/process"
@@ -33,16 +32,14 @@ func main() {
 }
 
 func build(ctx context.Context, p *process.Process, s settings) error {
-	nc, err := natsconn.Connect(ctx, natsconn.Config{URL: s.NATSURL, Name: name, Logger: p.Logger})
+	nc, err := p.ConnectNATS(ctx, s.NATSURL)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what was tried
 	}
-	p.Parts.AddCloser("nats connection", func(context.Context) error { nc.Close(); return nil })
-	store, err := link.TaskStore(s.TaskStore, nil, p.Agents.Limits, p.Telemetry)
+	store, err := p.ConnectTaskStore(s.TaskStore)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what was tried
 	}
-	p.Parts.AddCloser("task store connection", func(context.Context) error { return store.Close() })
 	service, err := notifier.New(ctx, notifier.Config{Logger: p.Logger, Telemetry: p.Telemetry, TaskStore: store, NATS: nc})
 	if err != nil {
 		return fmt.Errorf("build notifier: %w", err)

@@ -10,7 +10,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/errandhq/errand/pkg/lifecycle"
-	"github.com/errandhq/errand/pkg/natsconn"
 	"github.com/errandhq/errand/pkg/rpc"
 	"github.com/errandhq/errand/services/internal/link"
 	"github.com/errandhq/errand/services/internal/process"
@@ -50,11 +49,10 @@ func main() {
 }
 
 func build(ctx context.Context, p *process.Process, s serve) error {
-	nc, err := natsconn.Connect(ctx, natsconn.Config{URL: s.NATSURL, Name: name, Logger: p.Logger})
+	nc, err := p.ConnectNATS(ctx, s.NATSURL)
 	if err != nil {
 		return err //nolint:wrapcheck // it says what was tried
 	}
-	p.Parts.AddCloser("nats connection", func(context.Context) error { nc.Close(); return nil })
 	service, err := taskstore.New(ctx, taskstore.Config{
 		Logger: p.Logger, Telemetry: p.Telemetry,
 		DatabaseURL: s.URL, NATS: nc, Agents: p.Agents, CursorKey: []byte(s.CursorKey),

@@ -31,6 +31,8 @@ type Flags struct {
 
 // Process is what a service is built with.
 type Process struct {
+	// As in Program.
+	Name      string
 	Logger    *slog.Logger
 	Telemetry *telemetry.Telemetry
 	Agents    *config.Agents
@@ -71,7 +73,7 @@ func (p Program) run(ctx context.Context) error {
 	parts.Add("operations", telemetry.NewOps(telemetry.OpsConfig{
 		Addr: p.Flags.Ops, Ready: parts.Ready, Metrics: tel.Metrics, Logger: logger,
 	}))
-	err = p.Build(ctx, &Process{Logger: logger, Telemetry: tel, Agents: agents, Parts: parts})
+	err = p.Build(ctx, &Process{Name: p.Name, Logger: logger, Telemetry: tel, Agents: agents, Parts: parts})
 	if err != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
