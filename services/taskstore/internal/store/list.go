@@ -100,8 +100,8 @@ func inPlace(q engine.ListQuery, rows, found []*engine.Snapshot) []*engine.Snaps
 	first := q.BeforeID == ""
 	found = slices.DeleteFunc(found, func(snapshot *engine.Snapshot) bool {
 		t := snapshot.Task
-		matches := q.State == a2apb.TaskState_TASK_STATE_UNSPECIFIED || q.State == t.State
-		return t.StatusVersion != placed[t.ID] && !(first && matches)
+		stays := first && (q.State == a2apb.TaskState_TASK_STATE_UNSPECIFIED || q.State == t.State)
+		return t.StatusVersion != placed[t.ID] && !stays
 	})
 	slices.SortStableFunc(found, func(a, b *engine.Snapshot) int {
 		return cmp.Or(b.Task.StatusTime.Compare(a.Task.StatusTime), cmp.Compare(a.Task.ID, b.Task.ID))
