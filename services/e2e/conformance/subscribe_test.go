@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -242,6 +243,55 @@ func TestASlowReaderHasNoHole(t *testing.T) {
 				&a2apb.Artifact{Parts: told.GetArtifacts()[0].GetParts()}), "a hole within %d chunks", n)
 		}
 	})
+}
+
+// One that lags further than the server remembers for it gets a snapshot in the
+// place of what it missed, and then goes on.
+func TestAReaderThatLagsGetsASnapshot(t *testing.T) {
+	t.Parallel()
+	const chunks = 3000
+	for engine := range clusters {
+		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
+			cluster := start(t, engine, func(o *harness.Options) { // no reader is cut off for being slow
+				o.AgentsFile = bytes.ReplaceAll(o.AgentsFile, []byte("write: 1s"), []byte("write: 1m"))
+			})
+			narrow, err := binding.NewNarrowClient(cluster.Client.URL, cluster.GRPC)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, narrow.Close()) }()
+			for i, quick := range callers(t, cluster, probeAgent) {
+				text, gate := burst(t, chunks)
+				sent := quick.send(say(text, immediately))
+				slow := *quick
+				slow.Binding = narrow.Bindings(probeAgent)[i]
+				s := slow.subscribe(sent.GetId())
+				events := []binding.Event{s.event()}
+				close(gate)
+				stored := quick.await(sent.GetId(), completed)
+				events = append(events, s.rest()...)
+				require.Less(t, len(events), chunks, "nothing was missed: the buffers in between hold all events")
+				quick.requireGrowingIDs(events)
+				quick.requireSame(quick.replay(events), stored)
+			}
+		})
+	}
+}
+
+// burst is a script that emits n chunks of 2 kB when the gate opens.
+func burst(t *testing.T, n int) (text string, gate chan struct{}) {
+	t.Helper()
+	gate = make(chan struct{})
+	text = script(t, func(ctx context.Context, task *agent.Task) error {
+		chunks := task.Stream(&a2apb.Artifact{ArtifactId: "a"})
+		<-gate
+		for i := range n {
+			if err := chunks.Send(ctx, agent.Text(fmt.Sprintf("%02000d", i))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return text, gate
 }
 
 func taskEvent(task *a2apb.Task) binding.Event {

@@ -1,8 +1,10 @@
 package binding
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 
 	"google.golang.org/grpc"
@@ -24,13 +26,39 @@ type Client struct {
 
 // NewClient makes a client for a server; it connects when it is used.
 func NewClient(url, grpcAddress string) (*Client, error) {
-	conn, err := grpc.NewClient("passthrough:///"+grpcAddress,
+	return newClient(url, grpcAddress, (&net.Dialer{}).DialContext)
+}
+
+// narrow is the receive buffer of a narrow client, in bytes: not less than a
+// packet on the loopback device.
+const narrow = 128 << 10
+
+// NewNarrowClient makes a client whose connections hold little that was not read:
+// a stream's reader that is slow is so for the server as well.
+func NewNarrowClient(url, grpcAddress string) (*Client, error) {
+	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // as a dialer does
+		}
+		return conn, conn.(*net.TCPConn).SetReadBuffer(narrow) //nolint:wrapcheck // as a dialer does
+	}
+	const smallest = 64 << 10 // of gRPC
+	return newClient(url, grpcAddress, dial, grpc.WithStaticStreamWindowSize(smallest), grpc.WithStaticConnWindowSize(smallest))
+}
+
+type dialer func(ctx context.Context, network, addr string) (net.Conn, error)
+
+func newClient(url, grpcAddress string, dial dialer, options ...grpc.DialOption) (*Client, error) {
+	options = append(options,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) { return dial(ctx, "tcp", addr) }),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReceive), grpc.WaitForReady(true)))
+	conn, err := grpc.NewClient("passthrough:///"+grpcAddress, options...)
 	if err != nil {
 		return nil, fmt.Errorf("prepare connection to %s: %w", grpcAddress, err)
 	}
-	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true, DialContext: dial}
 	return &Client{HTTP: &http.Client{Transport: transport, CheckRedirect: refuseRedirect}, URL: url, conn: conn}, nil
 }
 
