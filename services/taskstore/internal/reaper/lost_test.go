@@ -48,6 +48,7 @@ func TestAllWorkIsSentAgainWhenTheStreamIsLost(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	ids := c.accept(taskLimit + 50)
+	c.requireMessages(len(ids))
 	require.NoError(t, c.stream.Purge(t.Context()))
 	c.do(c.enqueueLost)
 	require.Zero(t, c.messages(), "messages may still be on their way")

@@ -154,6 +154,7 @@ func TestARunningReaperDoesAllOfIt(t *testing.T) {
 	c := newCluster(t)
 	ids := c.accept(2)
 	require.NotNil(t, c.claim(ids[0]).GetClaim())
+	c.requireMessages(len(ids))
 	require.NoError(t, c.stream.Purge(t.Context()))
 	c.clock.advance(lease + time.Second)
 	for _, r := range []*Reaper{c.Reaper, c.newReaper("reaper-2", c.Agents)} {
