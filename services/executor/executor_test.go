@@ -253,6 +253,38 @@ func TestExecutor_MessageMeanwhileReachesTheHandlerAtOnce(t *testing.T) {
 	require.Equal(t, "more", agent.TextOf(got.GetStatus().GetMessage()))
 }
 
+func TestExecutor_NextTurnWaitsForTheHandlerThatIsStillReturning(t *testing.T) {
+	gate, second := make(chan struct{}), make(chan struct{})
+	var returned atomic.Bool
+	b := setup(t, func(ctx context.Context, t *agent.Task) error {
+		if len(t.Messages()) > 1 {
+			close(second)
+			if !returned.Load() {
+				return errors.New("the first run has not returned")
+			}
+			return nil
+		}
+		err := t.AskInput(ctx, agent.Text("which?"))
+		<-gate
+		returned.Store(true)
+		return err
+	}, func(c *executor.Config, _ *config.Agent) { c.Patience = patience })
+	ref := b.queue("x")
+	b.requireState(ref, task.InputRequired)
+	b.store.Say(ref, "blue")
+	b.publish(ref, 2)
+	require.Eventually(t, func() bool {
+		_, epoch := b.store.Holder(ref)
+		return epoch == 2
+	}, patience, time.Millisecond)
+	select {
+	case <-second:
+	case <-time.After(50 * time.Millisecond): // long for a run that doesn't wait
+	}
+	close(gate)
+	b.requireState(ref, task.Completed)
+}
+
 func TestExecutor_StopGivesBackWhatIsRunning(t *testing.T) {
 	t.Parallel()
 	for name, stubborn := range map[string]bool{"a handler that listens": false, "a handler that doesn't": true} {

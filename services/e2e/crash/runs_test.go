@@ -11,7 +11,7 @@ import (
 
 // run is a line of the executor that counts.
 type run struct {
-	process, task, turn, attempt string
+	what, process, task, turn, attempt string
 }
 
 func readRuns(t *testing.T, path string) []run {
@@ -21,24 +21,29 @@ func readRuns(t *testing.T, path string) []run {
 	var runs []run
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
-		require.Len(t, fields, 4, "a torn line: %q", line)
-		runs = append(runs, run{fields[0], fields[1], fields[2], fields[3]})
+		require.Len(t, fields, 5, "a torn line: %q", line)
+		runs = append(runs, run{fields[0], fields[1], fields[2], fields[3], fields[4]})
 	}
 	return runs
 }
 
-// checkRuns: each turn of each task was run, and none a second time but by a
-// process that was started after the first one's death. (One process of that
-// executor lives at a time.) The handler of a turn may still be returning when
-// the sender has its question, has answered, and the next turn has begun.
+// checkRuns: each turn of each task was run, no two turns of a task at the same
+// time, and none a second time but by a process that was started after the first
+// one's death. (One process of that executor lives at a time.)
 func checkRuns(t *testing.T, path string, promises []promise) {
 	t.Helper()
-	began := map[[2]string]bool{} // a turn in a process
+	running := map[[2]string]bool{} // a task in a process
+	began := map[[2]string]bool{}   // a turn in a process
 	turns := map[string]map[string]bool{}
 	for _, r := range readRuns(t, path) {
-		turn := [2]string{r.process, r.turn}
+		task, turn := [2]string{r.process, r.task}, [2]string{r.process, r.turn}
+		if r.what == "end" {
+			delete(running, task)
+			continue
+		}
+		assert.False(t, running[task], "two runs at the same time: %v", r)
 		assert.False(t, began[turn], "a second run although the first was not killed: %v", r)
-		began[turn] = true
+		running[task], began[turn] = true, true
 		if turns[r.task] == nil {
 			turns[r.task] = map[string]bool{}
 		}

@@ -1,10 +1,11 @@
 // Command counted is an executor for tests. Its agent does what the scripted
-// agent does, and writes a line to a file when a run of its handler begins: what
-// was started twice shows, whatever was killed.
+// agent does, and writes a line to a file when a run of its handler begins, and
+// one when it has ended: what was started twice shows, whatever was killed.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -35,16 +36,16 @@ func counted(runs *os.File) agent.Agent {
 	a.Name = name
 	handler := a.Handler
 	a.Handler = agent.HandlerFunc(func(ctx context.Context, t *agent.Task) error {
-		if err := note(runs, t); err != nil {
+		if err := note(runs, "begin", t); err != nil {
 			return err
 		}
-		return handler.Handle(ctx, t)
+		return errors.Join(handler.Handle(ctx, t), note(runs, "end", t))
 	})
 	return a
 }
 
-func note(runs *os.File, t *agent.Task) error {
-	line := []string{fmt.Sprint(os.Getpid()), t.ID(), t.IdempotencyKey(), fmt.Sprint(t.Attempt())}
+func note(runs *os.File, what string, t *agent.Task) error {
+	line := []string{what, fmt.Sprint(os.Getpid()), t.ID(), t.IdempotencyKey(), fmt.Sprint(t.Attempt())}
 	if _, err := runs.WriteString(strings.Join(line, " ") + "\n"); err != nil {
 		return fmt.Errorf("note a run: %w", err)
 	}

@@ -27,6 +27,9 @@ func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time) {
 	ctx, stop := context.WithCancelCause(held.Context())
 	defer stop(nil)
 	defer context.AfterFunc(w.draining, func() { stop(agent.ErrDraining) })()
+	before, leave := w.running.enter(claim.GetTask().GetId())
+	defer leave()
+	w.await(ctx, before)
 	timer := time.AfterFunc(w.left(claim), func() { stop(agent.ErrMaxRuntime) })
 	defer timer.Stop()
 
@@ -35,6 +38,21 @@ func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time) {
 		MaxEventBytes: w.cfg.MaxEventBytes, Patience: w.cfg.Patience,
 	}.Run(ctx)
 	w.report(ctx, span, claim, outcome, time.Since(begun))
+}
+
+// await waits for the task's run before to return, under the lease of the new
+// one, but not for a handler that doesn't.
+func (w *Worker) await(ctx context.Context, before <-chan struct{}) {
+	if before == nil {
+		return
+	}
+	patience := time.NewTimer(w.cfg.Patience)
+	defer patience.Stop()
+	select {
+	case <-before:
+	case <-patience.C:
+	case <-ctx.Done():
+	}
 }
 
 // left is how long the turn may still run. The turn began by the store's clock,

@@ -45,10 +45,11 @@ type Config struct {
 
 // Worker is a lifecycle.Service.
 type Worker struct {
-	cfg   Config
-	loop  *lifecycle.Loop
-	slots slots
-	turns sync.WaitGroup
+	cfg     Config
+	loop    *lifecycle.Loop
+	slots   slots
+	turns   sync.WaitGroup
+	running running
 
 	// Ends when running handlers are to give up.
 	draining context.Context //nolint:containedctx // shared by all turns
