@@ -78,7 +78,7 @@ func (x DirectFailure_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DirectFailure_Kind.Descriptor instead.
 func (DirectFailure_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{7, 0}
+	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{8, 0}
 }
 
 // WorkItem says that a task is queued. It is a hint: the claim decides.
@@ -168,6 +168,7 @@ type Control struct {
 	//
 	//	*Control_Canceled
 	//	*Control_MessageAppended
+	//	*Control_Overrun
 	Kind          isControl_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -242,6 +243,15 @@ func (x *Control) GetMessageAppended() *MessageAppended {
 	return nil
 }
 
+func (x *Control) GetOverrun() *Overrun {
+	if x != nil {
+		if x, ok := x.Kind.(*Control_Overrun); ok {
+			return x.Overrun
+		}
+	}
+	return nil
+}
+
 type isControl_Kind interface {
 	isControl_Kind()
 }
@@ -254,9 +264,15 @@ type Control_MessageAppended struct {
 	MessageAppended *MessageAppended `protobuf:"bytes,4,opt,name=message_appended,json=messageAppended,proto3,oneof"`
 }
 
+type Control_Overrun struct {
+	Overrun *Overrun `protobuf:"bytes,5,opt,name=overrun,proto3,oneof"`
+}
+
 func (*Control_Canceled) isControl_Kind() {}
 
 func (*Control_MessageAppended) isControl_Kind() {}
+
+func (*Control_Overrun) isControl_Kind() {}
 
 type Canceled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -303,6 +319,44 @@ func (x *Canceled) GetMetadata() *structpb.Struct {
 	return nil
 }
 
+// Overrun says that the store failed the task, whose turn took longer than
+// max_runtime.
+type Overrun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Overrun) Reset() {
+	*x = Overrun{}
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Overrun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Overrun) ProtoMessage() {}
+
+func (x *Overrun) ProtoReflect() protoreflect.Message {
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Overrun.ProtoReflect.Descriptor instead.
+func (*Overrun) Descriptor() ([]byte, []int) {
+	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{3}
+}
+
 type MessageAppended struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       int64                  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
@@ -312,7 +366,7 @@ type MessageAppended struct {
 
 func (x *MessageAppended) Reset() {
 	*x = MessageAppended{}
-	mi := &file_errand_executor_v1_executor_proto_msgTypes[3]
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -324,7 +378,7 @@ func (x *MessageAppended) String() string {
 func (*MessageAppended) ProtoMessage() {}
 
 func (x *MessageAppended) ProtoReflect() protoreflect.Message {
-	mi := &file_errand_executor_v1_executor_proto_msgTypes[3]
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -337,7 +391,7 @@ func (x *MessageAppended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MessageAppended.ProtoReflect.Descriptor instead.
 func (*MessageAppended) Descriptor() ([]byte, []int) {
-	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{3}
+	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MessageAppended) GetVersion() int64 {
@@ -361,7 +415,7 @@ type DirectRequest struct {
 
 func (x *DirectRequest) Reset() {
 	*x = DirectRequest{}
-	mi := &file_errand_executor_v1_executor_proto_msgTypes[4]
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -373,7 +427,7 @@ func (x *DirectRequest) String() string {
 func (*DirectRequest) ProtoMessage() {}
 
 func (x *DirectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_errand_executor_v1_executor_proto_msgTypes[4]
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -386,7 +440,7 @@ func (x *DirectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirectRequest.ProtoReflect.Descriptor instead.
 func (*DirectRequest) Descriptor() ([]byte, []int) {
-	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{4}
+	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DirectRequest) GetTenant() string {
@@ -431,7 +485,7 @@ type DirectReply struct {
 
 func (x *DirectReply) Reset() {
 	*x = DirectReply{}
-	mi := &file_errand_executor_v1_executor_proto_msgTypes[5]
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -443,7 +497,7 @@ func (x *DirectReply) String() string {
 func (*DirectReply) ProtoMessage() {}
 
 func (x *DirectReply) ProtoReflect() protoreflect.Message {
-	mi := &file_errand_executor_v1_executor_proto_msgTypes[5]
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -456,7 +510,7 @@ func (x *DirectReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirectReply.ProtoReflect.Descriptor instead.
 func (*DirectReply) Descriptor() ([]byte, []int) {
-	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{5}
+	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DirectReply) GetKind() isDirectReply_Kind {
@@ -526,7 +580,7 @@ type TaskNeeded struct {
 
 func (x *TaskNeeded) Reset() {
 	*x = TaskNeeded{}
-	mi := &file_errand_executor_v1_executor_proto_msgTypes[6]
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +592,7 @@ func (x *TaskNeeded) String() string {
 func (*TaskNeeded) ProtoMessage() {}
 
 func (x *TaskNeeded) ProtoReflect() protoreflect.Message {
-	mi := &file_errand_executor_v1_executor_proto_msgTypes[6]
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +605,7 @@ func (x *TaskNeeded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNeeded.ProtoReflect.Descriptor instead.
 func (*TaskNeeded) Descriptor() ([]byte, []int) {
-	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{6}
+	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TaskNeeded) GetSkill() string {
@@ -580,7 +634,7 @@ type DirectFailure struct {
 
 func (x *DirectFailure) Reset() {
 	*x = DirectFailure{}
-	mi := &file_errand_executor_v1_executor_proto_msgTypes[7]
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -592,7 +646,7 @@ func (x *DirectFailure) String() string {
 func (*DirectFailure) ProtoMessage() {}
 
 func (x *DirectFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_errand_executor_v1_executor_proto_msgTypes[7]
+	mi := &file_errand_executor_v1_executor_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -605,7 +659,7 @@ func (x *DirectFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirectFailure.ProtoReflect.Descriptor instead.
 func (*DirectFailure) Descriptor() ([]byte, []int) {
-	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{7}
+	return file_errand_executor_v1_executor_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DirectFailure) GetMessage() string {
@@ -632,16 +686,18 @@ const file_errand_executor_v1_executor_proto_rawDesc = "" +
 	"\x05agent\x18\x02 \x01(\tR\x05agent\x12\x17\n" +
 	"\atask_id\x18\x03 \x01(\tR\x06taskId\x12\x18\n" +
 	"\aversion\x18\x04 \x01(\x03R\aversion\x12#\n" +
-	"\renqueue_count\x18\x05 \x01(\x03R\fenqueueCount\"\xd9\x01\n" +
+	"\renqueue_count\x18\x05 \x01(\x03R\fenqueueCount\"\x92\x02\n" +
 	"\aControl\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1f\n" +
 	"\vlease_epoch\x18\x02 \x01(\x03R\n" +
 	"leaseEpoch\x12:\n" +
 	"\bcanceled\x18\x03 \x01(\v2\x1c.errand.executor.v1.CanceledH\x00R\bcanceled\x12P\n" +
-	"\x10message_appended\x18\x04 \x01(\v2#.errand.executor.v1.MessageAppendedH\x00R\x0fmessageAppendedB\x06\n" +
+	"\x10message_appended\x18\x04 \x01(\v2#.errand.executor.v1.MessageAppendedH\x00R\x0fmessageAppended\x127\n" +
+	"\aoverrun\x18\x05 \x01(\v2\x1b.errand.executor.v1.OverrunH\x00R\aoverrunB\x06\n" +
 	"\x04kind\"?\n" +
 	"\bCanceled\x123\n" +
-	"\bmetadata\x18\x01 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"+\n" +
+	"\bmetadata\x18\x01 \x01(\v2\x17.google.protobuf.StructR\bmetadata\"\t\n" +
+	"\aOverrun\"+\n" +
 	"\x0fMessageAppended\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x03R\aversion\"\xa3\x01\n" +
 	"\rDirectRequest\x12\x16\n" +
@@ -682,36 +738,38 @@ func file_errand_executor_v1_executor_proto_rawDescGZIP() []byte {
 }
 
 var file_errand_executor_v1_executor_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_errand_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_errand_executor_v1_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_errand_executor_v1_executor_proto_goTypes = []any{
 	(DirectFailure_Kind)(0), // 0: errand.executor.v1.DirectFailure.Kind
 	(*WorkItem)(nil),        // 1: errand.executor.v1.WorkItem
 	(*Control)(nil),         // 2: errand.executor.v1.Control
 	(*Canceled)(nil),        // 3: errand.executor.v1.Canceled
-	(*MessageAppended)(nil), // 4: errand.executor.v1.MessageAppended
-	(*DirectRequest)(nil),   // 5: errand.executor.v1.DirectRequest
-	(*DirectReply)(nil),     // 6: errand.executor.v1.DirectReply
-	(*TaskNeeded)(nil),      // 7: errand.executor.v1.TaskNeeded
-	(*DirectFailure)(nil),   // 8: errand.executor.v1.DirectFailure
-	(*structpb.Struct)(nil), // 9: google.protobuf.Struct
-	(*v1.Message)(nil),      // 10: lf.a2a.v1.Message
-	(*v11.RequestInfo)(nil), // 11: errand.event.v1.RequestInfo
+	(*Overrun)(nil),         // 4: errand.executor.v1.Overrun
+	(*MessageAppended)(nil), // 5: errand.executor.v1.MessageAppended
+	(*DirectRequest)(nil),   // 6: errand.executor.v1.DirectRequest
+	(*DirectReply)(nil),     // 7: errand.executor.v1.DirectReply
+	(*TaskNeeded)(nil),      // 8: errand.executor.v1.TaskNeeded
+	(*DirectFailure)(nil),   // 9: errand.executor.v1.DirectFailure
+	(*structpb.Struct)(nil), // 10: google.protobuf.Struct
+	(*v1.Message)(nil),      // 11: lf.a2a.v1.Message
+	(*v11.RequestInfo)(nil), // 12: errand.event.v1.RequestInfo
 }
 var file_errand_executor_v1_executor_proto_depIdxs = []int32{
 	3,  // 0: errand.executor.v1.Control.canceled:type_name -> errand.executor.v1.Canceled
-	4,  // 1: errand.executor.v1.Control.message_appended:type_name -> errand.executor.v1.MessageAppended
-	9,  // 2: errand.executor.v1.Canceled.metadata:type_name -> google.protobuf.Struct
-	10, // 3: errand.executor.v1.DirectRequest.message:type_name -> lf.a2a.v1.Message
-	11, // 4: errand.executor.v1.DirectRequest.request:type_name -> errand.event.v1.RequestInfo
-	10, // 5: errand.executor.v1.DirectReply.message:type_name -> lf.a2a.v1.Message
-	7,  // 6: errand.executor.v1.DirectReply.task_needed:type_name -> errand.executor.v1.TaskNeeded
-	8,  // 7: errand.executor.v1.DirectReply.failure:type_name -> errand.executor.v1.DirectFailure
-	0,  // 8: errand.executor.v1.DirectFailure.kind:type_name -> errand.executor.v1.DirectFailure.Kind
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	5,  // 1: errand.executor.v1.Control.message_appended:type_name -> errand.executor.v1.MessageAppended
+	4,  // 2: errand.executor.v1.Control.overrun:type_name -> errand.executor.v1.Overrun
+	10, // 3: errand.executor.v1.Canceled.metadata:type_name -> google.protobuf.Struct
+	11, // 4: errand.executor.v1.DirectRequest.message:type_name -> lf.a2a.v1.Message
+	12, // 5: errand.executor.v1.DirectRequest.request:type_name -> errand.event.v1.RequestInfo
+	11, // 6: errand.executor.v1.DirectReply.message:type_name -> lf.a2a.v1.Message
+	8,  // 7: errand.executor.v1.DirectReply.task_needed:type_name -> errand.executor.v1.TaskNeeded
+	9,  // 8: errand.executor.v1.DirectReply.failure:type_name -> errand.executor.v1.DirectFailure
+	0,  // 9: errand.executor.v1.DirectFailure.kind:type_name -> errand.executor.v1.DirectFailure.Kind
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_errand_executor_v1_executor_proto_init() }
@@ -722,8 +780,9 @@ func file_errand_executor_v1_executor_proto_init() {
 	file_errand_executor_v1_executor_proto_msgTypes[1].OneofWrappers = []any{
 		(*Control_Canceled)(nil),
 		(*Control_MessageAppended)(nil),
+		(*Control_Overrun)(nil),
 	}
-	file_errand_executor_v1_executor_proto_msgTypes[5].OneofWrappers = []any{
+	file_errand_executor_v1_executor_proto_msgTypes[6].OneofWrappers = []any{
 		(*DirectReply_Message)(nil),
 		(*DirectReply_TaskNeeded)(nil),
 		(*DirectReply_Failure)(nil),
@@ -734,7 +793,7 @@ func file_errand_executor_v1_executor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_errand_executor_v1_executor_proto_rawDesc), len(file_errand_executor_v1_executor_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

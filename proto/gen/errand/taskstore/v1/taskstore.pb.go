@@ -87,7 +87,7 @@ const (
 	Refusal_REFUSAL_UNSPECIFIED Refusal = 0
 	// There is no such task.
 	Refusal_REFUSAL_NOT_FOUND Refusal = 1
-	// The task is terminal.
+	// The task is terminal, and not by one of the ways that have a word of their own.
 	Refusal_REFUSAL_TERMINAL Refusal = 2
 	// The lease epoch is not, or no longer, the current one.
 	Refusal_REFUSAL_LEASE_LOST Refusal = 3
@@ -106,6 +106,10 @@ const (
 	Refusal_REFUSAL_INVALID_EVENT Refusal = 9
 	// The store failed for this item, others may have gone through: worth a retry.
 	Refusal_REFUSAL_UNAVAILABLE Refusal = 10
+	// The task was canceled under this lease.
+	Refusal_REFUSAL_CANCELED Refusal = 11
+	// The store failed the task under this lease: its turn took longer than max_runtime.
+	Refusal_REFUSAL_OVERRUN Refusal = 12
 )
 
 // Enum value maps for Refusal.
@@ -122,6 +126,8 @@ var (
 		8:  "REFUSAL_TOO_LARGE",
 		9:  "REFUSAL_INVALID_EVENT",
 		10: "REFUSAL_UNAVAILABLE",
+		11: "REFUSAL_CANCELED",
+		12: "REFUSAL_OVERRUN",
 	}
 	Refusal_value = map[string]int32{
 		"REFUSAL_UNSPECIFIED":      0,
@@ -135,6 +141,8 @@ var (
 		"REFUSAL_TOO_LARGE":        8,
 		"REFUSAL_INVALID_EVENT":    9,
 		"REFUSAL_UNAVAILABLE":      10,
+		"REFUSAL_CANCELED":         11,
+		"REFUSAL_OVERRUN":          12,
 	}
 )
 
@@ -1772,7 +1780,11 @@ type ClaimResult struct {
 	//
 	//	*ClaimResult_Claim
 	//	*ClaimResult_Refusal
-	Outcome       isClaimResult_Outcome `protobuf_oneof:"outcome"`
+	Outcome isClaimResult_Outcome `protobuf_oneof:"outcome"`
+	// With REFUSAL_NOT_QUEUED: the lease epoch under which the asking holder holds
+	// the task already. One that doesn't know of it lost the answer to its claim and
+	// gives it back.
+	HeldEpoch     int64 `protobuf:"varint,4,opt,name=held_epoch,json=heldEpoch,proto3" json:"held_epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1837,6 +1849,13 @@ func (x *ClaimResult) GetRefusal() Refusal {
 		}
 	}
 	return Refusal_REFUSAL_UNSPECIFIED
+}
+
+func (x *ClaimResult) GetHeldEpoch() int64 {
+	if x != nil {
+		return x.HeldEpoch
+	}
+	return 0
 }
 
 type isClaimResult_Outcome interface {
@@ -3498,11 +3517,13 @@ const file_errand_taskstore_v1_taskstore_proto_rawDesc = "" +
 	"\x05lease\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x122\n" +
 	"\x05tasks\x18\x04 \x03(\v2\x1c.errand.taskstore.v1.TaskRefR\x05tasks\"P\n" +
 	"\x12ClaimTasksResponse\x12:\n" +
-	"\aresults\x18\x01 \x03(\v2 .errand.taskstore.v1.ClaimResultR\aresults\"\x9f\x01\n" +
+	"\aresults\x18\x01 \x03(\v2 .errand.taskstore.v1.ClaimResultR\aresults\"\xbe\x01\n" +
 	"\vClaimResult\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x122\n" +
 	"\x05claim\x18\x02 \x01(\v2\x1a.errand.taskstore.v1.ClaimH\x00R\x05claim\x128\n" +
-	"\arefusal\x18\x03 \x01(\x0e2\x1c.errand.taskstore.v1.RefusalH\x00R\arefusalB\t\n" +
+	"\arefusal\x18\x03 \x01(\x0e2\x1c.errand.taskstore.v1.RefusalH\x00R\arefusal\x12\x1d\n" +
+	"\n" +
+	"held_epoch\x18\x04 \x01(\x03R\theldEpochB\t\n" +
 	"\aoutcome\"\xd1\x02\n" +
 	"\x05Claim\x12#\n" +
 	"\x04task\x18\x01 \x01(\v2\x0f.lf.a2a.v1.TaskR\x04task\x12\x18\n" +
@@ -3602,7 +3623,7 @@ const file_errand_taskstore_v1_taskstore_proto_rawDesc = "" +
 	"\x0eFollowUpPolicy\x12 \n" +
 	"\x1cFOLLOW_UP_POLICY_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17FOLLOW_UP_POLICY_APPEND\x10\x01\x12\x1b\n" +
-	"\x17FOLLOW_UP_POLICY_REFUSE\x10\x02*\x9d\x02\n" +
+	"\x17FOLLOW_UP_POLICY_REFUSE\x10\x02*\xc8\x02\n" +
 	"\aRefusal\x12\x17\n" +
 	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REFUSAL_NOT_FOUND\x10\x01\x12\x14\n" +
@@ -3615,7 +3636,9 @@ const file_errand_taskstore_v1_taskstore_proto_rawDesc = "" +
 	"\x11REFUSAL_TOO_LARGE\x10\b\x12\x19\n" +
 	"\x15REFUSAL_INVALID_EVENT\x10\t\x12\x17\n" +
 	"\x13REFUSAL_UNAVAILABLE\x10\n" +
-	"2\xde\r\n" +
+	"\x12\x14\n" +
+	"\x10REFUSAL_CANCELED\x10\v\x12\x13\n" +
+	"\x0fREFUSAL_OVERRUN\x10\f2\xde\r\n" +
 	"\x10TaskStoreService\x12f\n" +
 	"\rAcceptMessage\x12).errand.taskstore.v1.AcceptMessageRequest\x1a*.errand.taskstore.v1.AcceptMessageResponse\x12`\n" +
 	"\vFindMessage\x12'.errand.taskstore.v1.FindMessageRequest\x1a(.errand.taskstore.v1.FindMessageResponse\x12]\n" +
