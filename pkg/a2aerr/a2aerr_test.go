@@ -47,7 +47,8 @@ var all = map[string]struct {
 	"too_large":                       {a2aerr.TooLarge("body", "at most 8 MiB"), "TOO_LARGE", codes.ResourceExhausted, 413, -32602},
 	"unauthenticated":                 {a2aerr.Unauthenticated("credentials are missing"), "UNAUTHENTICATED", codes.Unauthenticated, 401, -31401},
 	"permission_denied":               {a2aerr.PermissionDenied("not for this subject"), "UNAUTHORIZED", codes.PermissionDenied, 403, -31403},
-	"unavailable":                     {a2aerr.Unavailable("no executor is connected", 5*time.Second), "UNAVAILABLE", codes.Unavailable, 503, -32000},
+	"unavailable":                     {a2aerr.Unavailable("no executor is connected", 5*time.Second), "UNAVAILABLE", codes.Unavailable, 503, -32603},
+	"exhausted":                       {a2aerr.Exhausted("the agent has too many tasks in its queue", 2*time.Second), "RESOURCE_EXHAUSTED", codes.ResourceExhausted, 429, -32603},
 	"internal":                        {a2aerr.Internal("ab12"), "INTERNAL_ERROR", codes.Internal, 500, -32603},
 }
 

@@ -112,6 +112,13 @@ func Unavailable(message string, retry time.Duration) error {
 	return newError(ReasonUnavailable, message).with(&errdetails.RetryInfo{RetryDelay: durationpb.New(retry)})
 }
 
+// Exhausted says that what the message asks for has no room left, at any server, and
+// is worth a retry after the given time. A server that is itself too busy is
+// [Unavailable].
+func Exhausted(message string, retry time.Duration) error {
+	return newError(ReasonExhausted, message).with(&errdetails.RetryInfo{RetryDelay: durationpb.New(retry)})
+}
+
 // Unauthenticated says that credentials are missing or bad.
 func Unauthenticated(message string) error { return newError(ReasonUnauthenticated, message) }
 

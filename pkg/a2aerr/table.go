@@ -29,6 +29,7 @@ const (
 	ReasonUnauthenticated  = "UNAUTHENTICATED"
 	ReasonUnauthorized     = "UNAUTHORIZED"
 	ReasonUnavailable      = "UNAVAILABLE"
+	ReasonExhausted        = "RESOURCE_EXHAUSTED"
 	ReasonCanceled         = "CANCELED"
 	ReasonDeadlineExceeded = "DEADLINE_EXCEEDED"
 	ReasonInternalError    = "INTERNAL_ERROR"
@@ -46,7 +47,8 @@ type kind struct {
 const statusClientClosedRequest = 499
 
 // The first nine rows are A2A §5.4; the JSON-RPC codes of authentication and of
-// server errors are those of the official Go SDK, since A2A names none.
+// calls that ended early are those of the official Go SDK, since A2A names none.
+// What is worth a retry is an internal error there, which says so by its RetryInfo.
 var table = map[string]kind{
 	ReasonTaskNotFound:                   {codes.NotFound, http.StatusNotFound, -32001},
 	ReasonTaskNotCancelable:              {codes.FailedPrecondition, http.StatusBadRequest, -32002},
@@ -65,7 +67,8 @@ var table = map[string]kind{
 	ReasonTooLarge:         {codes.ResourceExhausted, http.StatusRequestEntityTooLarge, -32602},
 	ReasonUnauthenticated:  {codes.Unauthenticated, http.StatusUnauthorized, -31401},
 	ReasonUnauthorized:     {codes.PermissionDenied, http.StatusForbidden, -31403},
-	ReasonUnavailable:      {codes.Unavailable, http.StatusServiceUnavailable, -32000},
+	ReasonUnavailable:      {codes.Unavailable, http.StatusServiceUnavailable, -32603},
+	ReasonExhausted:        {codes.ResourceExhausted, http.StatusTooManyRequests, -32603},
 	ReasonCanceled:         {codes.Canceled, statusClientClosedRequest, -32000},
 	ReasonDeadlineExceeded: {codes.DeadlineExceeded, http.StatusGatewayTimeout, -32000},
 	ReasonInternalError:    {codes.Internal, http.StatusInternalServerError, -32603},

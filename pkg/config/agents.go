@@ -75,6 +75,9 @@ type Agent struct {
 	Concurrency int `json:"concurrency"`
 	// Direct Messages that one executor answers at the same time.
 	DirectConcurrency int `json:"direct_concurrency"`
+	// Tasks that may wait for an executor, of all tenants; new ones are refused
+	// beyond, roughly. Follow-ups and repeated messages are taken nevertheless.
+	MaxQueued int `json:"max_queued"`
 	// Claims of one turn that may be lost before the task fails.
 	MaxAttempts int `json:"max_attempts"`
 	// Of one turn, from its first claim.

@@ -26,12 +26,25 @@ type Limits struct {
 	History int `json:"history"`
 	// Of what an agent keeps in a context.
 	ContextState int `json:"context_state"`
+	// Of requests that one gateway works on at the same time. One that waits for a
+	// task is counted by Streams or Waits instead.
+	Requests int `json:"requests"`
+	// Of the bodies of these requests, all together.
+	BodyMemory int `json:"body_memory"`
+	// Of calls of one method that a task store or notifier serves at the same time.
+	Calls int `json:"calls"`
+	// Of changes that wait for a transaction at one task store, and of their bytes.
+	WaitingWrites int `json:"waiting_writes"`
+	WaitingBytes  int `json:"waiting_bytes"`
 	// Of open streams of one gateway.
 	Streams int `json:"streams"`
 	// Of blocking sends that wait at one gateway.
 	Waits int `json:"waits"`
 	// Of events that wait for one slow subscriber, before it gets a snapshot instead.
 	SubscriberBuffer int `json:"subscriber_buffer"`
+	// How long a call to another service may take before that one counts as out of
+	// reach.
+	Call Duration `json:"call"`
 	// How long a blocking send waits before it answers with the task as it is.
 	Wait Duration `json:"wait"`
 	// How long one event may take to be written to a subscriber.
@@ -55,9 +68,15 @@ func DefaultLimits() Limits {
 		References:       100,
 		History:          1000,
 		ContextState:     64 << 10,
+		Requests:         2000,
+		BodyMemory:       256 << 20,
+		Calls:            2000,
+		WaitingWrites:    20_000,
+		WaitingBytes:     256 << 20,
 		Streams:          20_000,
 		Waits:            10_000,
 		SubscriberBuffer: 256,
+		Call:             Duration(10 * time.Second),
 		Wait:             Duration(5 * time.Minute),
 		Write:            Duration(10 * time.Second),
 		KeepAlive:        Duration(4 * time.Second),

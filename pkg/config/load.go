@@ -80,7 +80,9 @@ func compile() (*jsonschema.Schema, error) {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
 	c := jsonschema.NewCompiler()
-	const name = "agents.schema.json"
+	// Absolute: a relative name is looked up in the working directory, which may be
+	// gone.
+	const name = "urn:errand:agents.schema.json"
 	if err := c.AddResource(name, doc); err != nil {
 		return nil, fmt.Errorf("add schema: %w", err)
 	}
@@ -117,6 +119,7 @@ func (a *Agent) fillDefaults() {
 	a.InputModes = cmp.Or(a.InputModes, "on")
 	a.Concurrency = cmp.Or(a.Concurrency, 64)
 	a.DirectConcurrency = cmp.Or(a.DirectConcurrency, 64)
+	a.MaxQueued = cmp.Or(a.MaxQueued, 1_000_000)
 	a.MaxAttempts = cmp.Or(a.MaxAttempts, 3)
 	a.MaxRuntime = cmp.Or(a.MaxRuntime, Duration(time.Hour))
 	a.InputTimeout = cmp.Or(a.InputTimeout, Duration(7*24*time.Hour))
@@ -143,6 +146,9 @@ func (a *Agents) check() error {
 	}
 	if defaults > 1 {
 		errs = append(errs, errors.New("agents: only one may be the default"))
+	}
+	if l := a.Limits; l.BodyMemory < l.Body {
+		errs = append(errs, fmt.Errorf("limits.body_memory: %d bytes have no room for one body of %d", l.BodyMemory, l.Body))
 	}
 	return errors.Join(errs...)
 }

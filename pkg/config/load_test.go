@@ -53,6 +53,7 @@ func TestWhatIsNotInTheSchemaIsRefusedByName(t *testing.T) {
 		"unknown limit":              {"limits: {bodies: 1}\n" + minimal, "bodies"},
 		"unknown member of the card": {with(t, "version:", "colour: red\n      version:"), "colour"},
 		"limit out of range":         {"limits: {event: 99999999}\n" + minimal, "/limits/event"},
+		"no room for one body":       {"limits: {body: 2097152, body_memory: 1048576}\n" + minimal, "body_memory"},
 		"duration without a unit":    {with(t, "name: orders", "name: orders\n    lease: 15"), "/agents/0/lease"},
 		"lease that is too long":     {with(t, "name: orders", "name: orders\n    lease: 11m"), "lease"},
 		"unknown lifecycle":          {with(t, "name: orders", "name: orders\n    lifecycle: maybe"), "/agents/0/lifecycle"},

@@ -140,7 +140,7 @@ func TestWithoutAnExecutorADirectMessageIsUnavailable(t *testing.T) {
 		in := say("hello", inContext("c-"+uuid.NewString()))
 		for range 2 {
 			answer := c.ask(binding.SendMessage, in)
-			refusal{"UNAVAILABLE", -32000, codes.Unavailable, 503}.check(t, c.Binding, answer)
+			refusal{"UNAVAILABLE", -32603, codes.Unavailable, 503}.check(t, c.Binding, answer)
 			require.Positive(t, answer.Err.Retry().GetRetryDelay().AsDuration())
 			if c.Name() == "rest" {
 				require.NotEmpty(t, answer.Header.Get("Retry-After"))
