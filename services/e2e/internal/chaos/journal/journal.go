@@ -27,6 +27,8 @@ type Attempt struct {
 	Begun, Ended time.Time
 	// Binding is jsonrpc, rest or grpc.
 	Binding string
+	// Blocking: the answer was to come when the turn is settled.
+	Blocking bool
 	// Lost: the sender hung up before there was an answer, on purpose or because the
 	// connection broke. Nothing is known then.
 	Lost bool
@@ -45,10 +47,13 @@ type Cancel struct {
 	Attempt
 }
 
-// Read is what GetTask told at some time.
+// Read is what GetTask told between two times.
 type Read struct {
-	At   time.Time
-	Task *a2apb.Task
+	TaskID    string
+	Begun, At time.Time
+	// Task is nil for a refusal for good, of which Error is the reason.
+	Task  *a2apb.Task
+	Error string
 }
 
 // Stream is what one subscriber saw of a task over all its connections.
@@ -62,6 +67,8 @@ type Stream struct {
 type Connection struct {
 	Opened, Closed time.Time
 	Binding        string
+	// OfTurn: it was opened by a message, and ends when the turn asks, too.
+	OfTurn bool
 	// Resumed is the Last-Event-ID that it was opened with; 0 for none.
 	Resumed int64
 	Events  []Seen
