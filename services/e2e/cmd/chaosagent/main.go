@@ -8,11 +8,12 @@ import (
 
 	"github.com/errandhq/errand/services/e2e/internal/chaos/agents"
 	"github.com/errandhq/errand/services/e2e/internal/chaos/journal"
+	"github.com/errandhq/errand/services/e2e/internal/launch"
 	"github.com/errandhq/errand/services/executor"
 )
 
 func main() {
-	process, pid := os.Getenv("ERRAND_PROCESS"), os.Getpid()
+	process, pid := os.Getenv(launch.NameVariable), os.Getpid()
 	log, err := journal.CreateRunLog(os.Getenv(journal.RunsVariable), process, pid)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
