@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -20,6 +21,10 @@ var ErrConflict = errors.New("row changed since it was read")
 // ErrUnavailable says that the database can't be reached or is overloaded;
 // nothing was changed, and the same call may succeed later.
 var ErrUnavailable = errors.New("database unavailable")
+
+// ErrLocked is an ErrUnavailable with one row for its cause: somebody else holds
+// the row's lock for too long. Changes of other rows would succeed.
+var ErrLocked = fmt.Errorf("%w: a row is locked", ErrUnavailable)
 
 // ErrInDoubt says that the connection was lost while a transaction committed:
 // its changes are there whole or not at all.
@@ -68,6 +73,8 @@ type Selection struct {
 	Artifacts []ArtifactKey
 	// Loaded and locked; missing rows are left out of Loaded.
 	Contexts []ContextKey
+	// Dead letters loaded and locked, by task id; missing rows are left out of Loaded.
+	DeadLetters []string
 }
 
 // Loaded is what an update found.
@@ -83,6 +90,8 @@ type Loaded struct {
 	// Each artifact that exists.
 	Artifacts map[ArtifactKey]ArtifactHead
 	Contexts  map[ContextKey]*Context
+	// By task id.
+	DeadLetters map[string]DeadLetter
 }
 
 // Changes is what an update writes. Slices may be empty.
@@ -109,6 +118,8 @@ type Changes struct {
 	// Inserted or replaced whole.
 	PutContexts []Context
 	DeadLetters []DeadLetter
+	// Their Redrive is written, where there is none yet; otherwise ErrConflict.
+	RedriveDeadLetters []DeadLetter
 }
 
 // TaskUpdate replaces a loaded row.
@@ -146,6 +157,10 @@ type Reader interface {
 	// ReadTurns reads a context's newest turns, newest first: direct exchanges
 	// in full, tasks by id.
 	ReadTurns(ctx context.Context, key ContextKey, limit int) ([]Turn, error)
+	// ReadDeadLetter reads a task's dead letter, ErrNotFound if there is none.
+	ReadDeadLetter(ctx context.Context, taskID string) (DeadLetter, error)
+	// ListDeadLetters reads a page of dead letters.
+	ListDeadLetters(ctx context.Context, q DeadLetterQuery) ([]DeadLetter, error)
 }
 
 // Keeper is what the background work asks. Each query is bounded by limit and
@@ -157,18 +172,13 @@ type Keeper interface {
 	DueTasks(ctx context.Context, now time.Time, limit int) ([]string, error)
 	// Queues lists the (agent, tenant) pairs that have queued tasks.
 	Queues(ctx context.Context) ([]Queue, error)
-	// CountQueued counts the tasks of a queue that were queued before a time and
-	// aren't delayed, up to atMost.
-	CountQueued(ctx context.Context, q Queue, before time.Time, atMost int) (int, error)
-	// OldestQueued reads such tasks, in the order in which they were queued.
+	// OldestQueued reads the tasks of a queue that were queued before a time and
+	// aren't delayed, in the order in which they were queued.
 	OldestQueued(ctx context.Context, q Queue, before time.Time, limit int) ([]string, error)
 	// ParkedTasks reads an agent's interrupted tasks with a status older than before.
 	ParkedTasks(ctx context.Context, agent string, before time.Time, limit int) ([]string, error)
 	// OverrunTasks reads an agent's unsettled tasks whose turn began before a time.
 	OverrunTasks(ctx context.Context, agent string, startedBefore time.Time, limit int) ([]string, error)
-
-	// ReadDeadLetters reads what was given up, newest first.
-	ReadDeadLetters(ctx context.Context, limit int) ([]DeadLetter, error)
 
 	// HoldRole takes or renews a cluster-wide role until a time and tells
 	// whether holder has it.
@@ -182,6 +192,8 @@ type Keeper interface {
 	PurgeDirects(ctx context.Context, before time.Time, limit int) (int, error)
 	// PurgeContexts deletes up to limit contexts that expired before a time.
 	PurgeContexts(ctx context.Context, before time.Time, limit int) (int, error)
+	// PurgeDeadLetters deletes up to limit dead letters from before a time.
+	PurgeDeadLetters(ctx context.Context, before time.Time, limit int) (int, error)
 	// PurgeEvents forgets events older than before, never one that a publisher
 	// has not published yet, and makes room for those to come.
 	PurgeEvents(ctx context.Context, now, before time.Time) error

@@ -174,18 +174,6 @@ type Renewal struct {
 	MessageVersion int64
 }
 
-// DeadLetter records that the cluster gave a task up, for an operator to see: the
-// task itself is FAILED and tells its sender no more than that.
-type DeadLetter struct {
-	TaskID string
-	Tenant string
-	Agent  string
-	// One of a few fixed words, fit for a metric's label.
-	Reason   string
-	Attempts int32
-	At       time.Time
-}
-
 // Direct is an exchange that made no task.
 type Direct struct {
 	ID        string

@@ -119,14 +119,3 @@ func directColumns(directs []engine.Direct) args {
 	})
 	return a
 }
-
-func deadLetterColumns(letters []engine.DeadLetter) args {
-	return args{
-		"task_ids": column(letters, func(l engine.DeadLetter) pgtype.UUID { return taskID(l.TaskID) }),
-		"tenants":  column(letters, func(l engine.DeadLetter) string { return l.Tenant }),
-		"agents":   column(letters, func(l engine.DeadLetter) string { return l.Agent }),
-		"reasons":  column(letters, func(l engine.DeadLetter) string { return l.Reason }),
-		"attempts": column(letters, func(l engine.DeadLetter) int32 { return l.Attempts }),
-		"ats":      column(letters, func(l engine.DeadLetter) pgtype.Timestamptz { return stamp(l.At) }),
-	}
-}

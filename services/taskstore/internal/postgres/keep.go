@@ -68,19 +68,7 @@ func (e *Engine) Queues(ctx context.Context) ([]engine.Queue, error) {
 	return queues, err
 }
 
-// CountQueued counts a queue's tasks that are older than before.
-func (e *Engine) CountQueued(ctx context.Context, q engine.Queue, before time.Time, atMost int) (int, error) {
-	var counts []int64
-	err := e.snapshot(ctx, "count queued tasks", func(batch *pgx.Batch) {
-		queueValues(batch, sqlCountQueued, queueArgs(q, before, atMost), func(v []int64) { counts = v })
-	})
-	if err != nil {
-		return 0, err
-	}
-	return int(counts[0]), nil
-}
-
-// OldestQueued reads such tasks in the order in which they were queued.
+// OldestQueued reads a queue's tasks that were queued before a time, in that order.
 func (e *Engine) OldestQueued(ctx context.Context, q engine.Queue, before time.Time, limit int) ([]string, error) {
 	return e.readIDs(ctx, "read queued tasks", sqlOldestQueued, queueArgs(q, before, limit))
 }
@@ -97,17 +85,6 @@ func (e *Engine) ParkedTasks(ctx context.Context, agent string, before time.Time
 // OverrunTasks reads an agent's unsettled tasks whose turn began long ago.
 func (e *Engine) OverrunTasks(ctx context.Context, agent string, startedBefore time.Time, limit int) ([]string, error) {
 	return e.readIDs(ctx, "read overrun tasks", sqlOverrunTasks, withLimit(args{"agent": agent, "before": stamp(startedBefore)}, limit))
-}
-
-// ReadDeadLetters reads what was given up, newest first.
-func (e *Engine) ReadDeadLetters(ctx context.Context, limit int) ([]engine.DeadLetter, error) {
-	var letters []engine.DeadLetter
-	err := e.snapshot(ctx, "read dead letters", func(batch *pgx.Batch) {
-		queue(batch, sqlReadDeadLetters, withLimit(nil, limit), func(rows []*deadLetterRow) {
-			letters = column(rows, (*deadLetterRow).deadLetter)
-		})
-	})
-	return letters, err
 }
 
 // HoldRole takes or renews a role.

@@ -57,11 +57,6 @@ func TestAQueueIsItsTasksThatAreNotDelayedInTheOrderOfQueueing(t *testing.T) {
 	require.NoError(t, err)
 	q := engine.Queue{Agent: agent, Tenant: tenant}
 	require.ElementsMatch(t, []engine.Queue{q, {Agent: agent, Tenant: "other"}}, queues)
-	for _, c := range []struct{ atMost, want int }{{10, 3}, {2, 2}} {
-		n, err := d.CountQueued(t.Context(), q, at, c.atMost)
-		require.NoError(t, err)
-		require.Equal(t, c.want, n)
-	}
 	oldest, err := d.OldestQueued(t.Context(), q, at, 2)
 	require.NoError(t, err)
 	require.Equal(t, []string{tasks[3].ID, tasks[2].ID}, oldest)
@@ -116,18 +111,6 @@ func TestARoleHasOneHolderUntilItExpiresOrIsGivenBack(t *testing.T) {
 	require.False(t, hold("a", 100*time.Second), "only the holder gives a role back")
 	require.NoError(t, d.DropRole(t.Context(), "reaper", "b"))
 	require.True(t, hold("a", 100*time.Second))
-}
-
-func TestDeadLettersAreListedNewestFirst(t *testing.T) {
-	t.Parallel()
-	d, at := newDatabase(t), now()
-	letter := func(n byte, at time.Time) engine.DeadLetter {
-		return engine.DeadLetter{TaskID: taskID(n), Tenant: tenant, Agent: agent, Reason: "attempts", Attempts: 3, At: at}
-	}
-	d.update(t, &engine.Changes{DeadLetters: []engine.DeadLetter{letter(1, at), letter(2, at.Add(time.Second))}})
-	letters, err := d.ReadDeadLetters(t.Context(), 10)
-	require.NoError(t, err)
-	require.Equal(t, []engine.DeadLetter{letter(2, at.Add(time.Second)), letter(1, at)}, letters)
 }
 
 func TestRecordsAreKeptUntilTheirTaskHasBeenOverForLong(t *testing.T) {

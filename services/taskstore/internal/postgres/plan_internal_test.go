@@ -99,7 +99,6 @@ func requireIndexes(t *testing.T, analyze string) {
 		{sqlReadHead, []string{"tasks_pkey"}},
 		{e.listing(filters{agent: true, state: true}).count, []string{"tasks_by_state"}},
 		{sqlQueues, []string{"tasks_queued"}},
-		{sqlCountQueued, []string{"tasks_queued"}},
 		{sqlOldestQueued, []string{"tasks_queued"}},
 		{sqlDueTasks, []string{"tasks_delayed"}},
 		{sqlParkedTasks, []string{"tasks_parked"}},
@@ -107,14 +106,18 @@ func requireIndexes(t *testing.T, analyze string) {
 		{sqlPurgeDedupe, []string{"dedupe_keys_by_age", "dedupe_keys_pkey", "tasks_pkey"}},
 		{sqlPurgeDirects, []string{"direct_messages_by_age"}},
 		{sqlPurgeContexts, []string{"contexts_by_expiry"}},
-		{sqlReadDeadLetters, []string{"dead_letters_by_age"}},
+		{sqlListDeadLetters, []string{"dead_letters_by_age"}},
+		{sqlPurgeDeadLetters, []string{"dead_letters_by_age", "dead_letters_pkey"}},
+		{sqlLockDeadLetters, []string{"dead_letters_pkey"}},
+		{sqlRedriveDeadLetters, []string{"dead_letters_pkey"}},
+		{sqlReadDeadLetter, []string{"dead_letters_pkey"}},
 	} {
 		isPage := strings.Contains(c.statement.text, text("page_order"))
 		plan := explain(t, conn, c.statement, isPage)
 		for _, index := range c.indexes {
 			assert.Contains(t, plan, index, "%s", c.statement.name)
 		}
-		require.NotRegexp(t, `Seq Scan on (tasks|messages|artifact_chunks|dedupe_keys|contexts|events)`, plan, c.statement.name)
+		require.NotRegexp(t, `Seq Scan on (tasks|messages|artifact_chunks|dedupe_keys|contexts|events|dead_letters)`, plan, c.statement.name)
 	}
 }
 

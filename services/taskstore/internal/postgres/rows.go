@@ -186,23 +186,3 @@ type renewalRow struct {
 func (r *renewalRow) renewal() engine.Renewal {
 	return engine.Renewal{Held: r.Held, State: a2apb.TaskState(r.State), MessageVersion: r.MessageVersion}
 }
-
-type deadLetterRow struct {
-	TaskID   string
-	Tenant   string
-	Agent    string
-	Reason   string
-	Attempts int32
-	At       pgtype.Timestamptz
-}
-
-func (r *deadLetterRow) deadLetter() engine.DeadLetter {
-	return engine.DeadLetter{
-		TaskID:   r.TaskID,
-		Tenant:   r.Tenant,
-		Agent:    r.Agent,
-		Reason:   r.Reason,
-		Attempts: r.Attempts,
-		At:       moment(r.At),
-	}
-}

@@ -23,20 +23,19 @@ var (
 
 // The statements of sql/write.sql.
 var (
-	sqlInsertTasks       = named("insert_tasks")
-	sqlUpdateTasks       = named("update_tasks")
-	sqlInsertMessages    = named("insert_messages")
-	sqlDeleteArtifacts   = named("delete_artifacts")
-	sqlInsertChunks      = named("insert_chunks")
-	sqlInsertEvents      = named("insert_events")
-	sqlUpdateDedupe      = named("update_dedupe")
-	sqlDeleteDedupe      = named("delete_dedupe")
-	sqlPutLeases         = named("put_leases")
-	sqlDeleteLeases      = named("delete_leases")
-	sqlInsertDirects     = named("insert_directs")
-	sqlTouchContexts     = named("touch_contexts")
-	sqlPutContexts       = named("put_contexts")
-	sqlInsertDeadLetters = named("insert_dead_letters")
+	sqlInsertTasks     = named("insert_tasks")
+	sqlUpdateTasks     = named("update_tasks")
+	sqlInsertMessages  = named("insert_messages")
+	sqlDeleteArtifacts = named("delete_artifacts")
+	sqlInsertChunks    = named("insert_chunks")
+	sqlInsertEvents    = named("insert_events")
+	sqlUpdateDedupe    = named("update_dedupe")
+	sqlDeleteDedupe    = named("delete_dedupe")
+	sqlPutLeases       = named("put_leases")
+	sqlDeleteLeases    = named("delete_leases")
+	sqlInsertDirects   = named("insert_directs")
+	sqlTouchContexts   = named("touch_contexts")
+	sqlPutContexts     = named("put_contexts")
 )
 
 // The statements of sql/read.sql that are complete; see page.go for the others.
@@ -54,17 +53,25 @@ var (
 
 // The statements of sql/keep.sql.
 var (
-	sqlLapsedLeases    = named("lapsed_leases")
-	sqlDueTasks        = named("due_tasks")
-	sqlQueues          = named("queues")
-	sqlCountQueued     = named("count_queued")
-	sqlOldestQueued    = named("oldest_queued")
-	sqlParkedTasks     = named("parked_tasks")
-	sqlOverrunTasks    = named("overrun_tasks")
-	sqlReadDeadLetters = named("read_dead_letters")
-	sqlRenewLeases     = named("renew_leases")
-	sqlHoldRole        = named("hold_role")
-	sqlDropRole        = named("drop_role")
+	sqlLapsedLeases = named("lapsed_leases")
+	sqlDueTasks     = named("due_tasks")
+	sqlQueues       = named("queues")
+	sqlOldestQueued = named("oldest_queued")
+	sqlParkedTasks  = named("parked_tasks")
+	sqlOverrunTasks = named("overrun_tasks")
+	sqlRenewLeases  = named("renew_leases")
+	sqlHoldRole     = named("hold_role")
+	sqlDropRole     = named("drop_role")
+)
+
+// The statements of sql/deadletters.sql.
+var (
+	sqlInsertDeadLetters  = named("insert_dead_letters")
+	sqlLockDeadLetters    = named("lock_dead_letters")
+	sqlRedriveDeadLetters = named("redrive_dead_letters")
+	sqlReadDeadLetter     = named("read_dead_letter")
+	sqlListDeadLetters    = named("list_dead_letters")
+	sqlPurgeDeadLetters   = named("purge_dead_letters")
 )
 
 // The statements of sql/purge.sql that name no partition; see partition.go for

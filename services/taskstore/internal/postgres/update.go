@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/jackc/pgx/v5"
@@ -47,24 +49,24 @@ func isEmpty(c *engine.Changes, loaded *engine.Loaded) bool {
 	}
 	rows := len(c.InsertTasks) + len(c.UpdateTasks) + len(c.Messages) + len(c.DropArtifacts) + len(c.Chunks) +
 		len(c.Events) + len(c.UpdateDedupe) + len(c.DropDedupe) + len(c.PutLeases) + len(c.DropLeases) +
-		len(c.Directs) + len(c.TouchContexts) + len(c.PutContexts) + len(c.DeadLetters)
+		len(c.Directs) + len(c.TouchContexts) + len(c.PutContexts) + len(c.DeadLetters) + len(c.RedriveDeadLetters)
 	return rows+len(loaded.Reserved) == 0
 }
 
 // load is the first half of an update.
 func load(ctx context.Context, conn *pgxpool.Conn, sel *engine.Selection) (*engine.Loaded, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	batch := &pgx.Batch{}
 	batch.Queue(sqlBeginUpdate.text)
-	batch.Queue(sqlGuard.text, sqlGuard.with(args{
-		"lock_timeout": lockTimeout.String(),
-		"idle_timeout": idleTimeout.String(),
-	}))
+	batch.Queue(sqlGuard.text, sqlGuard.with(guards(sel)))
 	loaded := &engine.Loaded{}
 	queueDedupe(batch, sel.Reserve, loaded)
 	queueTasks(batch, sel.Tasks, loaded)
 	queueLeases(batch, sel.Leases, loaded)
 	queueArtifacts(batch, sel.Artifacts, loaded)
 	queueContexts(batch, sel.Contexts, loaded)
+	queueDeadLetters(batch, sel.DeadLetters, loaded)
 	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
@@ -74,9 +76,21 @@ func load(ctx context.Context, conn *pgxpool.Conn, sel *engine.Selection) (*engi
 	return loaded, nil
 }
 
+// guards are the settings of an update. Without its caller it could stay open, or
+// wait, for ever.
+func guards(sel *engine.Selection) args {
+	wait := lockTimeout
+	if len(sel.Reserve)+len(sel.Tasks) > 1 {
+		wait = lockTimeoutMany
+	}
+	return args{"lock_timeout": milliseconds(wait), "idle_timeout": milliseconds(idleTimeout)}
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
 // commit is the second half of an update.
 func commit(ctx context.Context, conn *pgxpool.Conn, changes *engine.Changes) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 	defer cancel()
 	batch := &pgx.Batch{}
 	queueChanges(batch, changes)

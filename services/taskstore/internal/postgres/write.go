@@ -27,6 +27,7 @@ func queueChanges(batch *pgx.Batch, c *engine.Changes) {
 	write(batch, sqlTouchContexts, newestOfEach(c.TouchContexts), contextColumns)
 	write(batch, sqlPutContexts, newestOfEach(c.PutContexts), contextColumns)
 	write(batch, sqlInsertDeadLetters, c.DeadLetters, deadLetterColumns)
+	write(batch, sqlRedriveDeadLetters, c.RedriveDeadLetters, redriveColumns)
 }
 
 func write[Row any](batch *pgx.Batch, s *statement, rows []Row, columns func([]Row) args) {

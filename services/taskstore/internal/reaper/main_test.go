@@ -184,7 +184,7 @@ func (c *cluster) do(duty func(context.Context) (bool, error)) {
 
 func (c *cluster) deadLetters() []string {
 	c.Helper()
-	letters, err := c.engine.ReadDeadLetters(c.Context(), 100)
+	letters, err := c.engine.ListDeadLetters(c.Context(), engine.DeadLetterQuery{Limit: 100})
 	require.NoError(c, err)
 	var list []string
 	for _, l := range letters {

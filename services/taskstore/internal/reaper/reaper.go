@@ -86,6 +86,7 @@ func New(o Options) (*Reaper, error) {
 		{name: "purge dedupe records", every: purgeEvery, do: r.purgeDedupe},
 		{name: "purge direct messages", every: purgeEvery, do: r.purgeDirects},
 		{name: "purge contexts", every: purgeEvery, do: r.purgeContexts},
+		{name: "purge dead letters", every: purgeEvery, do: r.purgeDeadLetters},
 		{name: "purge events", every: purgeEvery, do: r.purgeEvents},
 	}
 	r.Loop = role.NewLoop(role.Options{

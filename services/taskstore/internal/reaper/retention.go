@@ -12,6 +12,8 @@ const (
 	directRetention = 24 * time.Hour
 	// How long the event log goes back.
 	eventRetention = 24 * time.Hour
+	// How long a dead letter can be redriven, and seen.
+	deadLetterRetention = 30 * 24 * time.Hour
 )
 
 func (r *Reaper) purgeDedupe(ctx context.Context) (bool, error) {
@@ -32,4 +34,9 @@ func (r *Reaper) purgeContexts(ctx context.Context) (bool, error) {
 func (r *Reaper) purgeEvents(ctx context.Context) (bool, error) {
 	now := r.Now()
 	return false, r.Engine.PurgeEvents(ctx, now, now.Add(-eventRetention))
+}
+
+func (r *Reaper) purgeDeadLetters(ctx context.Context) (bool, error) {
+	n, err := r.Engine.PurgeDeadLetters(ctx, r.Now().Add(-deadLetterRetention), purgeLimit)
+	return n == purgeLimit, err
 }

@@ -52,31 +52,6 @@ LIMIT 1`, func(r *row) error {
 	return queues, nil
 }
 
-// CountQueued implements engine.Keeper.
-func (e *Engine) CountQueued(ctx context.Context, q engine.Queue, before time.Time, atMost int) (int, error) {
-	var count int
-	err := e.read(ctx, func(c *conn) error {
-		return c.query(`
-SELECT count(*)
-FROM (
-	SELECT 1
-	FROM tasks
-	WHERE `+queued+`
-		AND agent = ?
-		AND tenant = ?
-		AND queued_at < ?
-	LIMIT ?
-)`, func(r *row) error {
-			count = int(r.int())
-			return nil
-		}, q.Agent, q.Tenant, before, atMost)
-	})
-	if err != nil {
-		return 0, fmt.Errorf("count queued tasks: %w", err)
-	}
-	return count, nil
-}
-
 // OldestQueued implements engine.Keeper.
 func (e *Engine) OldestQueued(ctx context.Context, q engine.Queue, before time.Time, limit int) ([]string, error) {
 	return e.readIDs(ctx, "oldest queued tasks", `
@@ -111,24 +86,6 @@ WHERE agent = ?
 	AND turn_started_at < ?
 ORDER BY turn_started_at
 LIMIT ?`, agent, startedBefore, limit)
-}
-
-// ReadDeadLetters implements engine.Keeper.
-func (e *Engine) ReadDeadLetters(ctx context.Context, limit int) ([]engine.DeadLetter, error) {
-	var letters []engine.DeadLetter
-	err := e.read(ctx, func(c *conn) error {
-		return c.query(`SELECT task_id, tenant, agent, reason, attempts, at FROM dead_letters ORDER BY at DESC, task_id LIMIT ?`, func(r *row) error {
-			letters = append(letters, engine.DeadLetter{
-				TaskID: r.id(), Tenant: r.text(), Agent: r.text(), Reason: r.text(),
-				Attempts: int32(r.int()), At: r.time(), //nolint:gosec // written from one
-			})
-			return nil
-		}, limit)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read dead letters: %w", err)
-	}
-	return letters, nil
 }
 
 func (e *Engine) readIDs(ctx context.Context, what, sql string, args ...any) ([]string, error) {

@@ -14,6 +14,8 @@ func load(c *conn, sel engine.Selection) (*engine.Loaded, error) {
 		Leases:    make(map[string]engine.Lease, len(sel.Leases)),
 		Artifacts: make(map[engine.ArtifactKey]engine.ArtifactHead, len(sel.Artifacts)),
 		Contexts:  make(map[engine.ContextKey]*engine.Context, len(sel.Contexts)),
+
+		DeadLetters: make(map[string]engine.DeadLetter, len(sel.DeadLetters)),
 	}
 	for _, d := range sel.Reserve {
 		if err := c.reserve(d, l); err != nil {
@@ -41,7 +43,7 @@ func load(c *conn, sel engine.Selection) (*engine.Loaded, error) {
 			l.Contexts[key] = found
 		}
 	}
-	return l, nil
+	return l, c.loadDeadLetters(sel.DeadLetters, l)
 }
 
 func (c *conn) reserve(d engine.Dedupe, l *engine.Loaded) error {

@@ -27,6 +27,7 @@ func store(c *conn, ch *engine.Changes) error {
 		{"touch contexts", func() error { return each(ch.TouchContexts, c.touchContext) }},
 		{"put contexts", func() error { return each(ch.PutContexts, c.putContext) }},
 		{"insert dead letters", func() error { return each(ch.DeadLetters, c.insertDeadLetter) }},
+		{"redrive dead letters", func() error { return each(ch.RedriveDeadLetters, c.redriveDeadLetter) }},
 	}
 	for _, step := range steps {
 		if err := step.do(); err != nil {
@@ -88,13 +89,5 @@ SET lease_epoch = excluded.lease_epoch, holder = excluded.holder, expires_at = e
 
 func (c *conn) dropLease(id string) error {
 	_, err := c.exec(`DELETE FROM leases WHERE task_id = ?`, taskID(id))
-	return err
-}
-
-func (c *conn) insertDeadLetter(d engine.DeadLetter) error {
-	_, err := c.exec(`
-INSERT INTO dead_letters (task_id, tenant, agent, reason, attempts, at)
-VALUES (?, ?, ?, ?, ?, ?)`,
-		taskID(d.TaskID), d.Tenant, d.Agent, d.Reason, int64(d.Attempts), d.At)
 	return err
 }

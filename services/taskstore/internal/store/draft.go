@@ -123,7 +123,8 @@ func (d *draft) fail(message *encodedMessage, reason string) {
 	d.status(task.Failed, message, nil)
 	d.settle()
 	d.changes.DeadLetters = append(d.changes.DeadLetters, engine.DeadLetter{
-		TaskID: d.row.ID, Tenant: d.row.Tenant, Agent: d.row.Agent, Reason: reason, Attempts: attempts, At: d.now,
+		TaskID: d.row.ID, Tenant: d.row.Tenant, Agent: d.row.Agent, Owner: d.row.Owner, ContextID: d.row.ContextID,
+		Reason: reason, Attempts: attempts, LastHolder: d.read.Holder, At: d.now,
 	})
 }
 

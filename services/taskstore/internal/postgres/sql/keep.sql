@@ -55,19 +55,6 @@ SELECT
     tenant
 FROM queue;
 
--- name: count_queued
-SELECT count(*)
-FROM (
-    SELECT
-    FROM tasks AS t
-    WHERE t.agent = @agent::text
-      AND t.tenant = @tenant::text
-      AND t.phase = 1
-      AND t.due_at IS NULL
-      AND t.queued_at < @before::timestamptz
-    LIMIT @limit::bigint
-) AS queued;
-
 -- name: oldest_queued
 SELECT t.id
 FROM tasks AS t
@@ -95,18 +82,6 @@ WHERE t.agent = @agent::text
   AND t.turn_started_at IS NOT NULL
   AND t.turn_started_at < @before::timestamptz
 ORDER BY t.turn_started_at, t.id
-LIMIT @limit::bigint;
-
--- name: read_dead_letters
-SELECT
-    d.task_id,
-    d.tenant,
-    d.agent,
-    d.reason,
-    d.attempts,
-    d.at
-FROM dead_letters AS d
-ORDER BY d.at DESC
 LIMIT @limit::bigint;
 
 -- name: renew_leases

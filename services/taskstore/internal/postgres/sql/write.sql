@@ -256,15 +256,3 @@ SET state      = EXCLUDED.state,
     created_at = EXCLUDED.created_at,
     updated_at = EXCLUDED.updated_at,
     expires_at = EXCLUDED.expires_at;
-
--- name: insert_dead_letters
-INSERT INTO dead_letters (task_id, tenant, agent, reason, attempts, at)
-SELECT *
-FROM unnest(
-    @task_ids::uuid[],
-    @tenants::text[],
-    @agents::text[],
-    @reasons::text[],
-    @attempts::integer[],
-    @ats::timestamptz[]
-);
