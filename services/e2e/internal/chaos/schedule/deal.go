@@ -14,7 +14,7 @@ const (
 	// Outage bounds how long all processes of one kind may be disturbed together.
 	Outage = 4 * time.Second
 	// Pace suits a run of minutes: more than 200 kills and pauses in 20 of them.
-	Pace = 3500 * time.Millisecond
+	Pace = 3200 * time.Millisecond
 
 	warmUp = time.Second
 )
