@@ -41,6 +41,12 @@ type ServerConfig struct {
 	Listeners []net.Listener
 	// MaxRecvBytes and MaxSendBytes bound one message; 0 stands for gRPC's defaults.
 	MaxRecvBytes, MaxSendBytes int
+	// MaxCalls bounds the calls of one method that run at the same time; others are
+	// refused as UNAVAILABLE, with a RetryInfo. 0 stands for no bound.
+	MaxCalls int
+	// MaxCallTime is the deadline of unary calls whose caller has set none, or a
+	// later one. 0 stands for none.
+	MaxCallTime time.Duration
 	// Interceptors run inside the server's own, in this order.
 	Interceptors []Interceptor
 	// FailuresLogged says that one of Interceptors logs failures.
@@ -71,6 +77,9 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	chain := []Interceptor{recovery(cfg.Logger)} // first, so that it catches panics of the others
 	if !cfg.FailuresLogged {
 		chain = append(chain, failures(cfg.Logger))
+	}
+	if cfg.MaxCalls > 0 || cfg.MaxCallTime > 0 {
+		chain = append(chain, bounded(cfg.MaxCalls, cfg.MaxCallTime))
 	}
 	chain = append(chain, cfg.Interceptors...)
 	if err := check(chain); err != nil {

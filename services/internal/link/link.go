@@ -48,6 +48,7 @@ func dial(what string, cfg rpc.ClientConfig, limits config.Limits, tel *telemetr
 func NewServer(addr string, memory *rpc.InMemory, cfg rpc.ServerConfig, limits config.Limits) (*rpc.Server, error) {
 	cfg.Addr = addr
 	cfg.MaxRecvBytes, cfg.MaxSendBytes = limits.Internal(), limits.Internal()
+	cfg.MaxCalls, cfg.MaxCallTime = limits.Calls, limits.Call.Value()
 	if memory != nil {
 		cfg.Listeners = append(cfg.Listeners, memory.Listener())
 	}

@@ -35,8 +35,10 @@ type Options struct {
 	// Items and bytes of one flush; a single item may be larger.
 	Items int
 	Bytes int
-	// Items that wait; more are refused with ErrFull.
-	Waiting int
+	// Items that wait, and their bytes; more are refused with ErrFull, unless nothing
+	// waits.
+	Waiting      int
+	WaitingBytes int
 	// How long a flush may take.
 	Timeout time.Duration
 	// Split tells whether the items of a flush that failed with this error are
@@ -52,6 +54,7 @@ type Batcher[T Item] struct {
 
 	mu      sync.Mutex
 	waiting []*entry[T]
+	bytes   int // of waiting
 	running int
 	busy    map[any]struct{}
 	closed  bool
@@ -113,21 +116,44 @@ func (b *Batcher[T]) Close() {
 }
 
 func (b *Batcher[T]) enqueue(ctx context.Context, items []T) ([]*entry[T], error) {
+	entries := newEntries(ctx, items)
+	bytes := sizeOf(entries)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case b.closed:
 		return nil, ErrClosed
-	case len(b.waiting)+len(items) > b.options.Waiting:
+	case !b.hasRoom(len(items), bytes):
 		return nil, ErrFull
 	}
+	b.waiting = append(b.waiting, entries...)
+	b.bytes += bytes
+	b.dispatch()
+	return entries, nil
+}
+
+func newEntries[T Item](ctx context.Context, items []T) []*entry[T] {
 	entries := make([]*entry[T], len(items))
 	for i, item := range items {
 		entries[i] = &entry[T]{ctx: ctx, item: item, keys: item.Keys(), size: item.Size(), done: make(chan struct{})}
 	}
-	b.waiting = append(b.waiting, entries...)
-	b.dispatch()
-	return entries, nil
+	return entries
+}
+
+func sizeOf[T Item](entries []*entry[T]) int {
+	bytes := 0
+	for _, e := range entries {
+		bytes += e.size
+	}
+	return bytes
+}
+
+// hasRoom tells whether so much more may wait. The lock is held.
+func (b *Batcher[T]) hasRoom(items, bytes int) bool {
+	if len(b.waiting)+items > b.options.Waiting {
+		return false
+	}
+	return len(b.waiting) == 0 || b.bytes+bytes <= b.options.WaitingBytes
 }
 
 // dispatch starts flushes. The lock is held.
@@ -167,6 +193,7 @@ func (b *Batcher[T]) take() []*entry[T] {
 	}
 	clear(b.waiting[len(rest):])
 	b.waiting = rest
+	b.bytes = sizeOf(rest)
 	for _, e := range next {
 		for _, k := range e.keys {
 			b.busy[k] = struct{}{}

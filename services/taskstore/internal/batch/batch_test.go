@@ -83,7 +83,7 @@ var errSplit = errors.New("worth a split")
 
 func options() batch.Options {
 	return batch.Options{
-		Parallel: 1, Items: 4, Bytes: 100, Waiting: 20, Timeout: time.Minute,
+		Parallel: 1, Items: 4, Bytes: 100, Waiting: 20, WaitingBytes: 2000, Timeout: time.Minute,
 		Split: func(err error) bool { return errors.Is(err, errSplit) },
 	}
 }
@@ -244,6 +244,36 @@ func TestTooManyWaitingItemsAreRefused(t *testing.T) {
 			do(t, b, named(fmt.Sprint(i))...)
 		}
 		require.Equal(t, []error{batch.ErrFull}, b.Do(t.Context(), named("z")...))
+	})
+}
+
+func TestItemsThatAreTooLargeToWaitAreRefused(t *testing.T) {
+	t.Parallel()
+	test(t, options(), func(t *testing.T, b *batch.Batcher[item], r *recorder) {
+		do(t, b, item{name: "a", size: 5000}, item{name: "b", size: 5000}) // one runs, one waits alone
+		require.Equal(t, []error{batch.ErrFull}, b.Do(t.Context(), item{name: "c", size: 1}))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		do(t, b, item{name: "d", size: 1999}, item{name: "e", size: 1})
+		require.Equal(t, []error{batch.ErrFull}, b.Do(t.Context(), item{name: "f", size: 1}))
+		b.Close()
+		require.Equal(t, []string{"a", "b", "d", "e"}, r.flushes)
+	})
+}
+
+func TestWhoLeavesMakesRoom(t *testing.T) {
+	t.Parallel()
+	test(t, options(), func(t *testing.T, b *batch.Batcher[item], r *recorder) {
+		do(t, b, named("a")...)
+		ctx, cancel := context.WithCancel(t.Context())
+		go b.Do(ctx, item{name: "left", size: 2000})
+		synctest.Wait()
+		cancel()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		do(t, b, item{name: "b", size: 1}, item{name: "c", size: 2000})
+		b.Close()
+		require.Equal(t, []string{"a", "b", "c"}, r.flushes)
 	})
 }
 

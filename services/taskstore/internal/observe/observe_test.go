@@ -79,7 +79,7 @@ func TestTheSpanOfATransactionIsLinkedToAllThatShareIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := observed(t, stub{})
 		release := make(chan struct{})
-		writes := batch.New(batch.Options{Parallel: 1, Items: 10, Bytes: 10, Waiting: 10, Timeout: time.Minute},
+		writes := batch.New(batch.Options{Parallel: 1, Items: 10, Bytes: 10, Waiting: 10, WaitingBytes: 100, Timeout: time.Minute},
 			func(ctx context.Context, _ []item) error {
 				<-release
 				return b.Update(ctx, engine.Selection{}, nil)

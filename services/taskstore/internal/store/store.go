@@ -33,7 +33,6 @@ type Options struct {
 const (
 	batchItems   = 128
 	batchBytes   = 16 << 20
-	batchWaiting = 20_000
 	batchTimeout = 20 * time.Second
 )
 
@@ -55,12 +54,13 @@ type Result[T any] struct {
 func New(e engine.Engine, o Options) *Store {
 	s := &Store{Options: o, engine: e}
 	s.writes = batch.New(batch.Options{
-		Parallel: o.Parallel,
-		Items:    batchItems,
-		Bytes:    batchBytes,
-		Waiting:  batchWaiting,
-		Timeout:  batchTimeout,
-		Split:    splittable,
+		Parallel:     o.Parallel,
+		Items:        batchItems,
+		Bytes:        batchBytes,
+		Waiting:      o.Agents.Limits.WaitingWrites,
+		WaitingBytes: o.Agents.Limits.WaitingBytes,
+		Timeout:      batchTimeout,
+		Split:        splittable,
 	}, s.flush)
 	return s
 }
