@@ -42,8 +42,8 @@ type Options struct {
 	// How long a flush may take.
 	Timeout time.Duration
 	// Split tells whether the items of a flush that failed with this error are
-	// worth trying one by one, so that one of them can't spoil the others. The
-	// error must be known to have changed nothing.
+	// worth trying one by one, so that one of them can't spoil the others or hold
+	// them up. The error must be known to have changed nothing.
 	Split func(error) bool
 }
 
@@ -68,8 +68,10 @@ type entry[T Item] struct {
 	item T
 	keys []any
 	size int
-	done chan struct{}
-	err  error
+	// Set once it failed together with others.
+	alone bool
+	done  chan struct{}
+	err   error
 }
 
 // New returns a batcher that hands items to flush. The context of a flush ends
@@ -179,8 +181,7 @@ func (b *Batcher[T]) take() []*entry[T] {
 		if e.ctx.Err() != nil {
 			continue
 		}
-		full := len(next) == b.options.Items || len(next) > 0 && bytes+e.size > b.options.Bytes
-		if full {
+		if len(next) > 0 && b.full(len(next), bytes, e) {
 			rest = append(rest, b.waiting[i:]...)
 			break
 		}
@@ -190,6 +191,10 @@ func (b *Batcher[T]) take() []*entry[T] {
 		}
 		next = append(next, e)
 		bytes += e.size
+		if e.alone {
+			rest = append(rest, b.waiting[i+1:]...)
+			break
+		}
 	}
 	clear(b.waiting[len(rest):])
 	b.waiting = rest
@@ -200,6 +205,11 @@ func (b *Batcher[T]) take() []*entry[T] {
 		}
 	}
 	return next
+}
+
+// full tells whether a flush has no room for another item.
+func (b *Batcher[T]) full(items, bytes int, e *entry[T]) bool {
+	return e.alone || items == b.options.Items || bytes+e.size > b.options.Bytes
 }
 
 // holds tells whether a key is taken by a running flush or by an item before;
@@ -218,10 +228,16 @@ func (b *Batcher[T]) holds(keys []any, blocked map[any]struct{}) bool {
 }
 
 func (b *Batcher[T]) run(entries []*entry[T]) {
-	b.flushEntries(entries)
+	err := b.flushOnce(entries)
+	split := err != nil && len(entries) > 1 && b.options.Split(err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.running--
+	if split {
+		b.putBack(entries)
+	} else {
+		finish(entries, err)
+	}
 	for _, e := range entries {
 		for _, k := range e.keys {
 			delete(b.busy, k)
@@ -230,14 +246,16 @@ func (b *Batcher[T]) run(entries []*entry[T]) {
 	b.dispatch()
 }
 
-func (b *Batcher[T]) flushEntries(entries []*entry[T]) {
-	err := b.flushOnce(entries)
-	if err != nil && len(entries) > 1 && b.options.Split(err) {
-		for _, e := range entries {
-			b.flushEntries([]*entry[T]{e})
-		}
-		return
+// putBack makes items wait again, each for a flush of its own, before all others.
+// The lock is held.
+func (b *Batcher[T]) putBack(entries []*entry[T]) {
+	for _, e := range entries {
+		e.alone = true
 	}
+	b.waiting = append(entries, b.waiting...)
+}
+
+func finish[T Item](entries []*entry[T], err error) {
 	for _, e := range entries {
 		e.err = err
 		close(e.done)

@@ -178,6 +178,30 @@ func TestAFailedFlushIsTriedOneByOne(t *testing.T) {
 	})
 }
 
+func TestOneThatFailsSlowlyHoldsNobodyUpAfterTheSplit(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.Parallel = 2
+	test(t, o, func(t *testing.T, b *batch.Batcher[item], r *recorder) {
+		r.slow = "b"
+		r.fail = func(names string) error {
+			if names == "abc" || names == "b" {
+				return errSplit
+			}
+			return nil
+		}
+		began := time.Now()
+		var calls sync.WaitGroup
+		calls.Go(func() { b.Do(t.Context(), named("a", "b", "c")...) })
+		synctest.Wait()
+		time.Sleep(1500 * time.Millisecond) // virtual: the flush of all three has failed
+		calls.Go(func() { b.Do(t.Context(), named("d", "e")...) })
+		calls.Wait()
+		require.ElementsMatch(t, []string{"abc", "a", "b", "c", "de"}, r.flushes)
+		require.Equal(t, 4*time.Second, time.Since(began), "a, c and then d and e go past b, which takes twice as long")
+	})
+}
+
 func TestAFlushThatMayHaveCommittedIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	test(t, options(), func(t *testing.T, b *batch.Batcher[item], r *recorder) {

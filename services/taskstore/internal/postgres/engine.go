@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/exaring/otelpgx"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/sethvargo/go-retry"
 	"go.opentelemetry.io/otel/metric"
@@ -19,21 +21,29 @@ import (
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 )
 
-// Bounds of what a transaction may wait for.
+// Bounds of what a transaction may wait for. The server is told them with each
+// transaction, in the same round trip.
 const (
-	// For a row that another transaction has locked.
-	lockTimeout = 10 * time.Second
+	// For a row that another transaction has locked. A transaction for many rows
+	// gives up sooner: the caller tries those that are not locked without it.
+	lockTimeout     = 10 * time.Second
+	lockTimeoutMany = time.Second
 	// Between the two halves of an update: the server ends the transaction of a
 	// program that was stopped there.
 	idleTimeout = 5 * time.Second
-	// For the second half of an update, which no caller may interrupt.
-	commitTimeout = 15 * time.Second
+	// For the answer to one request. No caller may interrupt the second half of an
+	// update, and a server that vanished without a word must be given up.
+	answerTimeout = 15 * time.Second
+	// For a new connection, at each of the URL's hosts, and for the sign of life
+	// of an old one.
+	connectTimeout = 5 * time.Second
+	pingTimeout    = 2 * time.Second
 )
 
-// A transaction that lost against another one is tried again at growing, uneven
-// intervals.
+// A transaction that lost against another one, or met a server that restarts, is
+// tried again at growing, uneven intervals: for half a second in all.
 const (
-	maxRetries = 5
+	maxRetries = 7
 	retryPause = 5 * time.Millisecond
 )
 
@@ -73,9 +83,8 @@ func Open(ctx context.Context, url string, opts Options) (*Engine, error) {
 	case !strings.Contains(url, "pool_max_conns"):
 		cfg.MaxConns = defaultMaxConns
 	}
-	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
-		cfg.ConnConfig.RuntimeParams["application_name"] = "errand-taskstore"
-	}
+	prepare(cfg.ConnConfig)
+	cfg.PingTimeout = pingTimeout
 	traces := cmp.Or[trace.TracerProvider](opts.TracerProvider, nooptrace.NewTracerProvider())
 	metrics := cmp.Or[metric.MeterProvider](opts.MeterProvider, noopmetric.NewMeterProvider())
 	cfg.ConnConfig.Tracer = otelpgx.NewTracer(
@@ -94,17 +103,36 @@ func Open(ctx context.Context, url string, opts Options) (*Engine, error) {
 	return &Engine{pool: pool}, nil
 }
 
+// prepare sets what a URL may leave out. Of several hosts, a task store can use
+// the one only that takes writes.
+func prepare(cfg *pgx.ConnConfig) {
+	if cfg.RuntimeParams["application_name"] == "" {
+		cfg.RuntimeParams["application_name"] = "errand-taskstore"
+	}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = connectTimeout
+	}
+	if cfg.ValidateConnect == nil {
+		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+}
+
 // Close closes the connections and waits for those in use.
 func (e *Engine) Close() { e.pool.Close() }
 
-// Ping fails while the database can't be reached or has an older schema than the
-// one that this program was built for. A newer one is served: migrations leave
+// Ping fails while the database can't be reached, takes no writes or has an older
+// schema than the one that this program was built for. A newer one is served: migrations leave
 // room for the program before them, so that a cluster can be upgraded while it
 // runs.
 func (e *Engine) Ping(ctx context.Context) error {
 	var have int64
 	err := e.try(ctx, func(conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, sqlSchemaVersion.text).Scan(&have)
+		var readOnly bool
+		err := conn.QueryRow(ctx, sqlSchemaVersion.text).Scan(&have, &readOnly)
+		if err == nil && readOnly {
+			return ErrReadOnly
+		}
+		return err
 	})
 	if sqlState(err) == codeUndefinedTable {
 		return fmt.Errorf("%w: there is none", ErrOldSchema)
@@ -142,8 +170,11 @@ func (e *Engine) try(ctx context.Context, transaction func(*pgxpool.Conn) error)
 		return meaning(ctx, err, true)
 	}
 	defer conn.Release()
-	err = transaction(conn)
-	return meaning(ctx, err, conn.Conn().IsClosed())
+	err = meaning(ctx, transaction(conn), conn.Conn().IsClosed())
+	if errors.Is(err, ErrReadOnly) {
+		e.pool.Reset() // the others lead to the same server; new ones look for the primary
+	}
+	return err
 }
 
 // abandon ends a transaction without changes. Should that fail, the pool closes

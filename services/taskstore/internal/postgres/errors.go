@@ -20,6 +20,11 @@ const (
 	codeDuplicateTable       = "42P07"
 	codeWrongObject          = "42809"
 	codeLockNotAvailable     = "55P03"
+	codeQueryCanceled        = "57014"
+	codeReadOnly             = "25006"
+	// A statement that was prepared before is not there, or one is that wasn't.
+	codeStatementLost  = "26000"
+	codeStatementKnown = "42P05"
 	// Raised by the functions and triggers of the schema.
 	codeGuardFailed   = "ZE001"
 	codeChangeRefused = "ZE002"
@@ -27,8 +32,17 @@ const (
 
 // Classes of SQLSTATE codes that tell of the server and not of the statement:
 // connection exception, transaction rollback, insufficient resources, operator
-// intervention.
-var serverClasses = []string{"08", "40", "53", "57"}
+// intervention, system error.
+var serverClasses = []string{"08", "40", "53", "57", "58"}
+
+// ErrReadOnly is an engine.ErrUnavailable: the server takes no writes, as a
+// standby does, or a primary that became one.
+var ErrReadOnly = fmt.Errorf("%w: the server is read-only", engine.ErrUnavailable)
+
+// ErrPooler says that prepared statements get lost between this program and the
+// server.
+var ErrPooler = errors.New("a pooler in transaction mode does not track prepared statements: " +
+	"add default_query_exec_mode=cache_describe to the database URL")
 
 // sqlState is the code of a server's error, empty for any other error.
 func sqlState(err error) string {
@@ -50,7 +64,13 @@ func meaning(ctx context.Context, err error, broken bool) error {
 		return err
 	case code == codeGuardFailed, code == codeChangeRefused, code == codeUniqueViolation:
 		return fmt.Errorf("%w: %w", engine.ErrConflict, err)
-	case code == codeLockNotAvailable, code != "" && slices.Contains(serverClasses, code[:2]),
+	case code == codeReadOnly:
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	case code == codeStatementLost, code == codeStatementKnown:
+		return fmt.Errorf("%w: %w", ErrPooler, err)
+	case code == codeLockNotAvailable:
+		return fmt.Errorf("%w: %w", engine.ErrLocked, err)
+	case code != "" && slices.Contains(serverClasses, code[:2]),
 		code == "" && broken && ctx.Err() == nil:
 		return fmt.Errorf("%w: %w", engine.ErrUnavailable, err)
 	default:
@@ -59,8 +79,8 @@ func meaning(ctx context.Context, err error, broken bool) error {
 }
 
 // worthRetry tells whether the same transaction may well succeed a moment later:
-// it lost against another one, or its connection was gone. Whoever waited for a
-// lock in vain has waited long enough.
+// it lost against another one, or its connection was gone. Whoever waited in vain
+// for a lock or for an answer has waited long enough.
 func worthRetry(err error) bool {
-	return errors.Is(err, engine.ErrUnavailable) && sqlState(err) != codeLockNotAvailable
+	return errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, engine.ErrLocked) && sqlState(err) != codeQueryCanceled
 }

@@ -55,6 +55,7 @@ func Migrate(ctx context.Context, url string) error {
 	// Statements that run once are not worth preparing, and a pooler between us
 	// and the server could lose them.
 	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
+	prepare(cfg)
 	db := stdlib.OpenDB(*cfg)
 	defer func() { _ = db.Close() }()
 

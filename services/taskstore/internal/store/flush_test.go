@@ -125,6 +125,9 @@ func TestNumbersOfEventsAreSettledWhateverBecomesOfTheTransaction(t *testing.T) 
 		"the database was away": {
 			&failing{err: engine.ErrUnavailable}, []int{3}, map[string]int{},
 		},
+		"a row is locked": {
+			&failing{decides: 1, err: engine.ErrLocked}, []int{3, 1, 1, 1}, map[string]int{"abort": 4},
+		},
 		"the database refused a row": {
 			&failing{decides: 1, err: broken}, []int{3, 1, 1, 1}, map[string]int{"abort": 4},
 		},

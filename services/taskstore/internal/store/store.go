@@ -77,9 +77,10 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // splittable tells whether the changes of a failed transaction may be tried one
-// by one. A database that is away would fail for each of them, and later.
+// by one. A database that is away would fail for each of them, and later; a row
+// that somebody has locked stops the one that needs it.
 func splittable(err error) bool {
-	return !inDoubt(err) && !errors.Is(err, engine.ErrUnavailable)
+	return !inDoubt(err) && (errors.Is(err, engine.ErrLocked) || !errors.Is(err, engine.ErrUnavailable))
 }
 
 // inDoubt tells whether a failed transaction may have committed.

@@ -63,6 +63,8 @@ CROSS JOIN LATERAL (
 ) AS e;
 
 -- name: schema_version
-SELECT coalesce(max(version_id), 0)
+SELECT
+    coalesce(max(version_id), 0),
+    current_setting('transaction_read_only')::boolean
 FROM schema_versions
 WHERE is_applied;

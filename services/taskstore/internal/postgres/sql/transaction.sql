@@ -18,15 +18,19 @@ ROLLBACK;
 SELECT
     set_config('enable_seqscan', 'off', true),
     set_config('jit', 'off', true),
+    set_config('statement_timeout', '15s', true),
     set_config('lock_timeout', @lock_timeout, true),
     set_config('idle_in_transaction_session_timeout', @idle_timeout, true);
 
 -- name: steady_plan
 -- What is switched off costs a plan that can't do without it so much that it
--- would be compiled: hence no JIT.
+-- would be compiled: hence no JIT. Nobody waits for a statement any longer than
+-- the program does.
 SELECT
     set_config('enable_seqscan', 'off', true),
-    set_config('jit', 'off', true);
+    set_config('jit', 'off', true),
+    set_config('statement_timeout', '15s', true),
+    set_config('lock_timeout', '5s', true);
 
 -- name: steady_page
 -- A page comes in the order of its index. A planner that expects few rows would
@@ -34,4 +38,6 @@ SELECT
 SELECT
     set_config('enable_seqscan', 'off', true),
     set_config('enable_sort', 'off', true),
-    set_config('jit', 'off', true);
+    set_config('jit', 'off', true),
+    set_config('statement_timeout', '15s', true),
+    set_config('lock_timeout', '5s', true);
