@@ -59,8 +59,8 @@ func newLease(ctx context.Context, m *Manager, claim *taskstorev1.Claim, duratio
 	return l
 }
 
-// Context ends with the lease; the cause is agent.ErrLeaseLost or an
-// *agent.CanceledError. Settling or releasing doesn't end it, Close does.
+// Context ends with the lease; the cause is agent.ErrLeaseLost,
+// agent.ErrMaxRuntime or an *agent.CanceledError. Settling or releasing doesn't end it, Close does.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Appended receives when the store may have a newer user message.
@@ -173,8 +173,12 @@ func (l *Lease) notify(version int64) {
 
 // lossOf is the cause with which a refusal ends a lease.
 func lossOf(r taskstorev1.Refusal) error {
-	if r == taskstorev1.Refusal_REFUSAL_TERMINAL {
+	switch r {
+	case taskstorev1.Refusal_REFUSAL_CANCELED:
 		return &agent.CanceledError{}
+	case taskstorev1.Refusal_REFUSAL_OVERRUN:
+		return agent.ErrMaxRuntime
+	default:
+		return fmt.Errorf("%w: %s", agent.ErrLeaseLost, r)
 	}
-	return fmt.Errorf("%w: %s", agent.ErrLeaseLost, r)
 }

@@ -122,16 +122,28 @@ func (m *Manager) Handle(c *executorv1.Control) {
 	m.mu.Lock()
 	l := m.leases[key{c.GetTaskId(), c.GetLeaseEpoch()}]
 	m.mu.Unlock()
+	if l == nil {
+		return
+	}
 	switch kind := c.GetKind().(type) {
 	case *executorv1.Control_Canceled:
-		if l != nil {
-			l.lose(&agent.CanceledError{Metadata: kind.Canceled.GetMetadata()})
-		}
+		l.lose(&agent.CanceledError{Metadata: kind.Canceled.GetMetadata()})
+	case *executorv1.Control_Overrun:
+		l.lose(agent.ErrMaxRuntime)
 	case *executorv1.Control_MessageAppended:
-		if l != nil {
-			l.notify(kind.MessageAppended.GetVersion())
-		}
+		l.notify(kind.MessageAppended.GetVersion())
 	}
+}
+
+// Disown gives back, without using an attempt up, a task that the store says this
+// process holds under an epoch that it knows nothing of: the answer to a claim got
+// lost.
+func (m *Manager) Disown(ctx context.Context, taskID string, epoch int64) error {
+	result, err := m.releases.Do(ctx, &taskstorev1.Release{Lease: &taskstorev1.LeaseRef{TaskId: taskID, LeaseEpoch: epoch}})
+	if err == nil && result.GetRefusal() == taskstorev1.Refusal_REFUSAL_UNAVAILABLE {
+		err = errUnavailable
+	}
+	return err
 }
 
 func (m *Manager) drop(l *Lease) {

@@ -181,8 +181,8 @@ func (l *Lease) judge(result *taskstorev1.WriteResult) error {
 		return agent.ErrNewerMessage
 	case taskstorev1.Refusal_REFUSAL_TOO_LARGE:
 		return l.refuse(agent.ErrTooLarge)
-	case taskstorev1.Refusal_REFUSAL_TERMINAL, taskstorev1.Refusal_REFUSAL_LEASE_LOST,
-		taskstorev1.Refusal_REFUSAL_NOT_FOUND, taskstorev1.Refusal_REFUSAL_NOT_QUEUED:
+	case taskstorev1.Refusal_REFUSAL_CANCELED, taskstorev1.Refusal_REFUSAL_OVERRUN, taskstorev1.Refusal_REFUSAL_TERMINAL,
+		taskstorev1.Refusal_REFUSAL_LEASE_LOST, taskstorev1.Refusal_REFUSAL_NOT_FOUND:
 		l.lose(lossOf(refusal))
 		return context.Cause(l.ctx)
 	default:

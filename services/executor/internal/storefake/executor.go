@@ -42,7 +42,11 @@ func (s *Store) ClaimTasks(_ context.Context, q *taskstorev1.ClaimTasksRequest, 
 	err := s.call("ClaimTasks", len(q.GetTasks()), func() {
 		s.holder = q.GetHolder()
 		for _, ref := range q.GetTasks() {
-			answer.Results = append(answer.Results, s.claim(ref, q.GetLease().AsDuration()))
+			result := s.claim(ref, q.GetLease().AsDuration())
+			if r := s.tasks[ref.GetTaskId()]; result.GetRefusal() == taskstorev1.Refusal_REFUSAL_NOT_QUEUED && r.leased {
+				result.HeldEpoch = r.epoch // all executors of a test have one holder
+			}
+			answer.Results = append(answer.Results, result)
 		}
 	})
 	return answer, err
@@ -88,12 +92,20 @@ func (s *Store) held(ref *taskstorev1.LeaseRef) (*record, taskstorev1.Refusal) {
 	switch {
 	case r == nil:
 		return nil, taskstorev1.Refusal_REFUSAL_NOT_FOUND
-	case task.Terminal(r.state()):
-		return nil, taskstorev1.Refusal_REFUSAL_TERMINAL
+	case task.Terminal(r.state()) && r.epoch == ref.GetLeaseEpoch():
+		return nil, ended[r.state()]
 	case !r.leased || r.epoch != ref.GetLeaseEpoch():
 		return nil, taskstorev1.Refusal_REFUSAL_LEASE_LOST
 	}
 	return r, ok
+}
+
+// ended is what the holder of the last lease is told of the end of its task.
+var ended = map[task.State]taskstorev1.Refusal{
+	task.Canceled:  taskstorev1.Refusal_REFUSAL_CANCELED,
+	task.Failed:    taskstorev1.Refusal_REFUSAL_OVERRUN,
+	task.Completed: taskstorev1.Refusal_REFUSAL_TERMINAL,
+	task.Rejected:  taskstorev1.Refusal_REFUSAL_TERMINAL,
 }
 
 // RenewLeases moves leases' expiry.

@@ -72,16 +72,19 @@ func (w *Worker) claim(ctx context.Context, deliveries []queue.Delivery, failure
 		return err
 	}
 	for _, d := range deliveries {
-		claim, err := taken(d, results[d.Item.GetTaskId()])
+		claim, err := w.taken(ctx, d, results[d.Item.GetTaskId()])
 		w.settle(ctx, d, err)
 		if claim == nil {
 			w.slots.free(1)
 			continue
 		}
 		delete(results, d.Item.GetTaskId())
+		// Now, and not in the turn: the next claim must know of this one.
+		before, leave := w.running.enter(claim.GetTask().GetId(), claim.GetLeaseEpoch())
 		w.turns.Go(func() {
 			defer w.slots.free(1)
-			w.turn(claim, begun)
+			defer leave()
+			w.turn(claim, begun, before)
 		})
 	}
 	return nil
@@ -89,9 +92,18 @@ func (w *Worker) claim(ctx context.Context, deliveries []queue.Delivery, failure
 
 // taken acknowledges a delivery whose claim has been decided, and gives back one
 // for which the store had no time. It returns the claim, if it was granted.
-func taken(d queue.Delivery, r *taskstorev1.ClaimResult) (*taskstorev1.Claim, error) {
+func (w *Worker) taken(ctx context.Context, d queue.Delivery, r *taskstorev1.ClaimResult) (*taskstorev1.Claim, error) {
 	if r.GetRefusal() == taskstorev1.Refusal_REFUSAL_UNAVAILABLE {
 		return nil, d.Retry(delay(1))
+	}
+	if epoch := r.GetHeldEpoch(); !w.running.knows(r.GetTaskId(), epoch) {
+		// The answer to the claim of that epoch got lost. Giving the task back queues it
+		// anew, while waiting for the lease to lapse would cost its term and an attempt.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimTimeout)
+		defer cancel()
+		if err := w.cfg.Leases.Disown(ctx, r.GetTaskId(), epoch); err != nil {
+			return nil, errors.Join(err, d.Retry(delay(1)))
+		}
 	}
 	return r.GetClaim(), d.Ack()
 }

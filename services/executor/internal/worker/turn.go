@@ -16,7 +16,7 @@ import (
 )
 
 // turn runs the handler of a claimed task.
-func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time) {
+func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time, before <-chan struct{}) {
 	ctx, links := w.origin(claim)
 	ctx, span := w.cfg.Tracer.Start(ctx, telemetry.SpanHandle, trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithLinks(links...), trace.WithAttributes(w.attributes(claim)...))
@@ -27,8 +27,6 @@ func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time) {
 	ctx, stop := context.WithCancelCause(held.Context())
 	defer stop(nil)
 	defer context.AfterFunc(w.draining, func() { stop(agent.ErrDraining) })()
-	before, leave := w.running.enter(claim.GetTask().GetId())
-	defer leave()
 	w.await(ctx, before)
 	timer := time.AfterFunc(w.left(claim), func() { stop(agent.ErrMaxRuntime) })
 	defer timer.Stop()

@@ -168,6 +168,8 @@ type LeaseRef struct {
 type Renewal struct {
 	// Whether the lease is still held, and was moved.
 	Held bool
+	// Whether no later claim was made.
+	Current bool
 	// Of the task; unspecified for an unknown one.
 	State a2apb.TaskState
 	// The version of the task's newest user message.

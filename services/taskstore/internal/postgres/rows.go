@@ -179,10 +179,13 @@ func (r *directRow) direct() engine.Direct {
 type renewalRow struct {
 	Place          int64
 	Held           bool
+	Current        bool
 	State          int16
 	MessageVersion int64
 }
 
 func (r *renewalRow) renewal() engine.Renewal {
-	return engine.Renewal{Held: r.Held, State: a2apb.TaskState(r.State), MessageVersion: r.MessageVersion}
+	return engine.Renewal{
+		Held: r.Held, Current: r.Current, State: a2apb.TaskState(r.State), MessageVersion: r.MessageVersion,
+	}
 }

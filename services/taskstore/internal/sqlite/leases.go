@@ -23,8 +23,9 @@ WHERE task_id = ?
 				return err
 			}
 			renewals[i].Held = moved == 1
-			err = c.query(`SELECT state, message_version FROM tasks WHERE id = ?`, func(r *row) error {
+			err = c.query(`SELECT state, message_version, lease_epoch FROM tasks WHERE id = ?`, func(r *row) error {
 				renewals[i].State, renewals[i].MessageVersion = r.state(), r.int()
+				renewals[i].Current = r.int() == ref.Epoch
 				return nil
 			}, taskID(ref.TaskID))
 			if err != nil {

@@ -97,6 +97,8 @@ type claim struct {
 	lease  time.Duration
 
 	refused taskstorev1.Refusal
+	// Under which the holder has the task already.
+	held    int64
 	epoch   int64
 	content int64
 }
@@ -109,8 +111,11 @@ func (c *claim) selects(_ time.Time, sel *engine.Selection) { sel.Tasks = append
 
 func (c *claim) decide(now time.Time, rows *engine.Loaded) decision {
 	t := rows.Tasks[c.key.ID]
-	c.epoch, c.content = 0, 0
+	c.epoch, c.content, c.held = 0, 0, 0
 	if c.refused = c.refuse(now, t); c.refused != 0 {
+		if t != nil && t.Phase == engine.PhaseLeased && t.Holder == c.holder {
+			c.held = t.LeaseEpoch
+		}
 		return decision{}
 	}
 	d := revise(now, t)
@@ -154,6 +159,7 @@ func (s *Store) claimed(ctx context.Context, c *claim, result *taskstorev1.Claim
 		return nil
 	}
 	if c.refused != 0 {
+		result.HeldEpoch = c.held
 		return refuse(c.refused)
 	}
 	found, err := s.engine.ReadTasks(ctx, c.key.Scope, []string{c.key.ID}, engine.Detail{History: -1, Artifacts: true})

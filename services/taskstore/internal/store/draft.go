@@ -118,7 +118,6 @@ func (d *draft) settle() {
 
 // fail ends the task by the store's own decision. Text is safe to show.
 func (d *draft) fail(message *encodedMessage, reason string) {
-	d.controlCanceled(nil)
 	attempts := d.row.Attempt
 	d.status(task.Failed, message, nil)
 	d.settle()
@@ -133,6 +132,12 @@ func (d *draft) controlCanceled(metadata *structpb.Struct) {
 	d.control(&executorv1.Control{
 		Kind: &executorv1.Control_Canceled{Canceled: &executorv1.Canceled{Metadata: metadata}},
 	})
+}
+
+// controlOverrun tells the holder of the lease, if there is one, that its turn
+// took too long.
+func (d *draft) controlOverrun() {
+	d.control(&executorv1.Control{Kind: &executorv1.Control_Overrun{Overrun: &executorv1.Overrun{}}})
 }
 
 // controlAppended tells the holder of the lease, if there is one, that the

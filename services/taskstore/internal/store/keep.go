@@ -63,6 +63,7 @@ func (s *Store) ExpireTurns(ctx context.Context, ids []string, startedBefore tim
 		if d.row.TurnStartedAt.IsZero() || !d.row.TurnStartedAt.Before(startedBefore) {
 			return Left
 		}
+		d.controlOverrun()
 		s.giveUp(d, reasonRuntime)
 		return GivenUp
 	}))
@@ -73,12 +74,12 @@ func (s *Store) expireLease(d *draft, c *keep, lease engine.Lease) Kept {
 	if !held || !lease.ExpiresAt.Before(d.now) {
 		return Left
 	}
+	// The holder is told nothing: it has lost the task, however that goes on.
 	if s.exhausted(d.row) {
+		d.row.LeaseEpoch++ // so that the end of the task isn't the holder's
 		s.giveUp(d, reasonAttempts)
 		return GivenUp
 	}
-	// The holder is told nothing: its handler must not take the task, which goes on
-	// elsewhere, for a canceled one.
 	d.unlease()
 	d.queue()
 	return Requeued

@@ -26,11 +26,28 @@ func fence(t *engine.Task, holder string, epoch int64) taskstorev1.Refusal {
 	case t == nil:
 		return taskstorev1.Refusal_REFUSAL_NOT_FOUND
 	case task.Terminal(t.State):
-		return taskstorev1.Refusal_REFUSAL_TERMINAL
+		return ended(t.State, t.LeaseEpoch == epoch)
 	case t.Phase != engine.PhaseLeased || t.LeaseEpoch != epoch || t.Holder != holder:
 		return taskstorev1.Refusal_REFUSAL_LEASE_LOST
 	default:
 		return taskstorev1.Refusal_REFUSAL_UNSPECIFIED
+	}
+}
+
+// ended tells an executor how its task ended. A task whose lease epoch is another
+// one went on without it, and its end is none of its business. Under its own lease
+// the store itself fails a task for max_runtime alone: a lapse takes the lease away
+// first.
+func ended(state task.State, current bool) taskstorev1.Refusal {
+	switch {
+	case !current:
+		return taskstorev1.Refusal_REFUSAL_LEASE_LOST
+	case state == task.Canceled:
+		return taskstorev1.Refusal_REFUSAL_CANCELED
+	case state == task.Failed:
+		return taskstorev1.Refusal_REFUSAL_OVERRUN
+	default:
+		return taskstorev1.Refusal_REFUSAL_TERMINAL
 	}
 }
 

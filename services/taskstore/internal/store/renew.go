@@ -50,7 +50,7 @@ func renewalRefusal(r engine.Renewal) taskstorev1.Refusal {
 	case !task.Known(r.State):
 		return taskstorev1.Refusal_REFUSAL_NOT_FOUND
 	case task.Terminal(r.State):
-		return taskstorev1.Refusal_REFUSAL_TERMINAL
+		return ended(r.State, r.Current)
 	default:
 		return taskstorev1.Refusal_REFUSAL_LEASE_LOST
 	}

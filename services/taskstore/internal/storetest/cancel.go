@@ -27,7 +27,7 @@ var cancelCases = map[string]func(*fixture){
 		require.Empty(f, notices[0].Work)
 		require.Equal(f, holder, notices[0].Controls[0].Holder)
 		require.True(f, proto.Equal(metadata, notices[0].Controls[0].Message.GetCanceled().GetMetadata()))
-		require.Equal(f, taskstorev1.Refusal_REFUSAL_TERMINAL, f.renew(c).GetRefusal())
+		require.Equal(f, taskstorev1.Refusal_REFUSAL_CANCELED, f.renew(c).GetRefusal())
 	},
 	"a queued and a parked task are canceled without a word to executors": func(f *fixture) {
 		queued, parked := f.start("go"), f.settled(task.InputRequired).GetTask().GetId()

@@ -64,6 +64,19 @@ var claimCases = map[string]func(*fixture){
 			require.Equal(f, refusal, f.tryClaim(f.settled(state).GetTask().GetId()).GetRefusal())
 		}
 	},
+	"a holder is told what it holds, and can give it back without using an attempt up": func(f *fixture) {
+		c := f.running() // an executor that didn't get the answer
+		id := c.GetTask().GetId()
+		again := f.tryClaim(id)
+		require.Equal(f, taskstorev1.Refusal_REFUSAL_NOT_QUEUED, again.GetRefusal())
+		require.Equal(f, c.GetLeaseEpoch(), again.GetHeldEpoch())
+		require.Zero(f, f.claimAs("executor-2", id).GetHeldEpoch())
+		require.Zero(f, f.release(c, false, 0))
+		require.Zero(f, f.release(f.claim(id), true, 0), "failed")
+		require.EqualValues(f, 2, f.claim(id).GetAttempt(), "of three claims one counts")
+		f.cancel(id)
+		require.Zero(f, f.tryClaim(id).GetHeldEpoch())
+	},
 	"a delayed task is not claimed before its time": func(f *fixture) {
 		c := f.running()
 		require.Zero(f, f.release(c, true, time.Minute))

@@ -92,7 +92,7 @@ var expireCases = map[string]func(*fixture){
 		require.Equal(f, store.Left, f.store.ExpireTurns(f.Context(), ids, f.clock.Now())[0].Value)
 		f.sent.take()
 		require.Equal(f, store.GivenUp, f.store.ExpireTurns(f.Context(), ids, before)[0].Value)
-		require.NotNil(f, f.sent.take()[0].Controls[0].Message.GetCanceled())
+		require.NotNil(f, f.sent.take()[0].Controls[0].Message.GetOverrun())
 		f.gaveUp(id, "max_runtime", 1)
 		ids, err = f.db.Engine.OverrunTasks(f.Context(), f.scope.GetAgent(), before, 10)
 		require.NoError(f, err)

@@ -114,6 +114,11 @@ func (f *fixture) followUp(id, text string) *taskstorev1.AcceptMessageRequest {
 
 func (f *fixture) tryClaim(id string) *taskstorev1.ClaimResult {
 	f.Helper()
+	return f.claimAs(holder, id)
+}
+
+func (f *fixture) claimAs(holder, id string) *taskstorev1.ClaimResult {
+	f.Helper()
 	answer, err := f.store.ClaimTasks(f.Context(), &taskstorev1.ClaimTasksRequest{
 		Agent: f.scope.GetAgent(), Holder: holder, Lease: durationpb.New(lease),
 		Tasks: []*taskstorev1.TaskRef{{Tenant: f.scope.GetTenant(), TaskId: id}},

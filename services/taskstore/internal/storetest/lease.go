@@ -6,6 +6,7 @@ import (
 	"github.com/errandhq/errand/pkg/a2aerr"
 	"github.com/errandhq/errand/pkg/task"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+	"github.com/errandhq/errand/services/taskstore/internal/store"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
@@ -21,10 +22,37 @@ var leaseCases = map[string]func(*fixture){
 		require.Equal(f, taskstorev1.Refusal_REFUSAL_LEASE_LOST, f.write(taskWrite(late, chunk("a", "A", false))).GetRefusal())
 		require.Equal(f, taskstorev1.Refusal_REFUSAL_LEASE_LOST, f.write(taskWrite(late, status(task.Completed, ""))).GetRefusal())
 		f.emit(current, chunk("b", "B", false), status(task.Completed, ""))
-		require.Equal(f, taskstorev1.Refusal_REFUSAL_TERMINAL, f.write(taskWrite(late, chunk("a", "A", false))).GetRefusal())
+		// That the task has ended since is none of the late one's business.
+		require.Equal(f, taskstorev1.Refusal_REFUSAL_LEASE_LOST, f.write(taskWrite(late, chunk("a", "A", false))).GetRefusal())
+		require.Equal(f, taskstorev1.Refusal_REFUSAL_LEASE_LOST, f.renew(late).GetRefusal())
+		require.Equal(f, taskstorev1.Refusal_REFUSAL_LEASE_LOST, f.release(late, true, 0))
 		t, _ := f.get(id)
 		require.Len(f, t.GetArtifacts(), 1)
 		require.Equal(f, "B", texts(t.GetArtifacts()[0].GetParts()))
+	},
+	"a holder is told by which end it lost its task": func(f *fixture) {
+		canceled, overrun, lapsed := f.running(), f.running(), f.running()
+		f.cancel(canceled.GetTask().GetId())
+		f.sent.take()
+		f.store.ExpireTurns(f.Context(), []string{overrun.GetTask().GetId()}, f.clock.Now().Add(time.Second))
+		require.NotNil(f, f.sent.take()[0].Controls[0].Message.GetOverrun())
+		for range maxAttempts - 1 {
+			require.Zero(f, f.release(lapsed, true, 0))
+			lapsed = f.claim(lapsed.GetTask().GetId())
+		}
+		f.clock.advance(lease + time.Millisecond)
+		f.sent.take()
+		require.Equal(f, store.GivenUp, f.expireLease(lapsed))
+		require.Empty(f, f.sent.take()[0].Controls)
+		for c, want := range map[*taskstorev1.Claim]taskstorev1.Refusal{
+			canceled: taskstorev1.Refusal_REFUSAL_CANCELED,
+			overrun:  taskstorev1.Refusal_REFUSAL_OVERRUN,
+			lapsed:   taskstorev1.Refusal_REFUSAL_LEASE_LOST,
+		} {
+			require.Equal(f, want, f.renew(c).GetRefusal())
+			require.Equal(f, want, f.write(taskWrite(c, chunk("a", "A", false))).GetRefusal())
+			require.Equal(f, want, f.release(c, true, 0))
+		}
 	},
 	"a lease belongs to its holder": func(f *fixture) {
 		c := f.running()

@@ -112,6 +112,7 @@ WITH asked AS (
 SELECT
     a.place,
     (m.task_id IS NOT NULL) AS held,
+    coalesce(t.lease_epoch = a.lease_epoch, false) AS current,
     coalesce(t.state, 0)::smallint AS state,
     coalesce(t.message_version, 0) AS message_version
 FROM asked AS a
