@@ -32,8 +32,12 @@ const (
 	Hybrid = "hybrid"
 )
 
-// MaxAttempts is how often a turn may be lost before its task fails.
-const MaxAttempts = 5
+// What the file says of each of them: how often a turn may be lost before its
+// task fails, and how long a lease holds.
+const (
+	MaxAttempts = 5
+	Lease       = 3 * time.Second
+)
 
 //go:embed agents.yaml
 var file []byte

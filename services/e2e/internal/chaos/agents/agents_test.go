@@ -116,5 +116,6 @@ func TestFileHasTheAgents(t *testing.T) {
 	require.NoError(t, err)
 	for _, name := range []string{agents.Worker, agents.Hybrid} {
 		require.Equal(t, agents.MaxAttempts, file.Agent(name).MaxAttempts, name)
+		require.Equal(t, agents.Lease, file.Agent(name).Lease.Value(), name)
 	}
 }

@@ -4,6 +4,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -31,7 +32,9 @@ type Config struct {
 	// Patience is how long senders go on after the end of the load to finish what
 	// they began.
 	Patience time.Duration
-	Logger   *slog.Logger
+	// Journal is written to meanwhile, for those who look on; nil makes one.
+	Journal *journal.Journal
+	Logger  *slog.Logger
 }
 
 type load struct {
@@ -42,7 +45,7 @@ type load struct {
 
 // Run sends until ctx ends, finishes what was begun, and returns what happened.
 func Run(ctx context.Context, cfg Config) *journal.Journal {
-	l := &load{Config: cfg, journal: &journal.Journal{}}
+	l := &load{Config: cfg, journal: cmp.Or(cfg.Journal, new(journal.Journal))}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(cfg.Patience, cancel) })
