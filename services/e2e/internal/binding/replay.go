@@ -15,21 +15,10 @@ func Replay(events []Event) (*a2apb.Task, error) {
 	if len(events) == 0 || events[0].GetTask() == nil {
 		return nil, fmt.Errorf("the first event is no Task: %v", events)
 	}
-	task := proto.CloneOf(events[0].GetTask())
-	for _, e := range events[1:] {
-		switch {
-		case e.GetTask() != nil:
-			task = proto.CloneOf(e.GetTask())
-		case e.GetStatusUpdate() != nil:
-			task.Status = e.GetStatusUpdate().GetStatus()
-		case e.GetArtifactUpdate() != nil:
-			if err := apply(task, e.GetArtifactUpdate()); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, fmt.Errorf("no event of a task: %v", e)
-		}
-		if err := belongs(task, e); err != nil {
+	var task *a2apb.Task
+	for _, e := range events {
+		var err error
+		if task, err = Advance(task, e.StreamResponse); err != nil {
 			return nil, err
 		}
 	}
@@ -37,8 +26,30 @@ func Replay(events []Event) (*a2apb.Task, error) {
 	return task, nil
 }
 
+// Advance applies one event to a task, which it changes, and returns the task
+// after it; that is another one where the event is a Task.
+func Advance(task *a2apb.Task, e *a2apb.StreamResponse) (*a2apb.Task, error) {
+	switch {
+	case e.GetTask() != nil:
+		next := proto.CloneOf(e.GetTask())
+		if task != nil && next.GetId() != task.GetId() {
+			return nil, fmt.Errorf("a snapshot of another task than %s: %v", task.GetId(), e)
+		}
+		return next, nil
+	case e.GetStatusUpdate() != nil:
+		task.Status = e.GetStatusUpdate().GetStatus()
+	case e.GetArtifactUpdate() != nil:
+		if err := apply(task, e.GetArtifactUpdate()); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("no event of a task: %v", e)
+	}
+	return task, belongs(task, e)
+}
+
 // belongs tells whether an event names the task that it is of.
-func belongs(task *a2apb.Task, e Event) error {
+func belongs(task *a2apb.Task, e *a2apb.StreamResponse) error {
 	type named interface {
 		GetTaskId() string
 		GetContextId() string
@@ -47,7 +58,7 @@ func belongs(task *a2apb.Task, e Event) error {
 	if e.GetArtifactUpdate() != nil {
 		of = e.GetArtifactUpdate()
 	}
-	if e.GetTask() == nil && (of.GetTaskId() != task.GetId() || of.GetContextId() != task.GetContextId()) {
+	if of.GetTaskId() != task.GetId() || of.GetContextId() != task.GetContextId() {
 		return fmt.Errorf("an event of another task than %s: %v", task.GetId(), e)
 	}
 	return nil
