@@ -36,8 +36,9 @@ func (m *InMemory) Dial(ctx context.Context) (net.Conn, error) { return m.listen
 
 // ClientConfig has the settings of a connection.
 type ClientConfig struct {
-	// Target is host:port, of which every address is used in turn, or a gRPC target
-	// with a scheme.
+	// Target is host:port, of which every address is used in turn; or several of
+	// them with commas between, used in turn; or a gRPC target with a scheme. Servers
+	// that don't answer are passed over.
 	Target string
 	// InMemory, if set, is used instead of Target.
 	InMemory *InMemory
@@ -86,8 +87,10 @@ func Dial(cfg ClientConfig) (*grpc.ClientConn, error) {
 		options = append(options, grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return cfg.InMemory.Dial(ctx)
 		}))
-	} else if !strings.Contains(target, ":///") {
-		target = "dns:///" + target
+	} else {
+		var resolvers []grpc.DialOption
+		target, resolvers = resolve(target)
+		options = append(options, resolvers...)
 	}
 	conn, err := grpc.NewClient(target, options...)
 	if err != nil {

@@ -14,7 +14,7 @@ const name = "errand-executor"
 type settings struct {
 	process.Flags
 
-	TaskStore string `name:"taskstore" help:"Address of the task store." env:"ERRAND_TASKSTORE" default:"localhost:9091"`
+	TaskStore string `name:"taskstore" help:"Addresses of the task stores, with commas between; they take turns." env:"ERRAND_TASKSTORE" default:"localhost:9091"`
 	NATSURL   string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222"`
 }
 

@@ -20,8 +20,8 @@ type settings struct {
 	GRPC       string `name:"grpc" help:"Address for gRPC." env:"ERRAND_GRPC" default:":9090"`
 	PublicURL  string `name:"public-url" help:"URL of the root as senders reach it, for agent cards; the local address if not given." env:"ERRAND_PUBLIC_URL" placeholder:"URL"`
 	PublicGRPC string `name:"public-grpc" help:"gRPC address as senders reach it, for agent cards; the local address if not given." env:"ERRAND_PUBLIC_GRPC" placeholder:"HOST:PORT"`
-	TaskStore  string `name:"taskstore" help:"Address of the task store." env:"ERRAND_TASKSTORE" default:"localhost:9091"`
-	Notifier   string `name:"notifier" help:"Address of the notifier." env:"ERRAND_NOTIFIER" default:"localhost:9092"`
+	TaskStore  string `name:"taskstore" help:"Addresses of the task stores, with commas between; they take turns." env:"ERRAND_TASKSTORE" default:"localhost:9091"`
+	Notifier   string `name:"notifier" help:"Addresses of the notifiers, with commas between; they take turns." env:"ERRAND_NOTIFIER" default:"localhost:9092"`
 	NATSURL    string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222"`
 }
 

@@ -18,7 +18,7 @@ type settings struct {
 	process.Flags
 
 	GRPC      string `name:"grpc" help:"Address for gateways." env:"ERRAND_GRPC" default:":9092"`
-	TaskStore string `name:"taskstore" help:"Address of the task store." env:"ERRAND_TASKSTORE" default:"localhost:9091"`
+	TaskStore string `name:"taskstore" help:"Addresses of the task stores, with commas between; they take turns." env:"ERRAND_TASKSTORE" default:"localhost:9091"`
 	NATSURL   string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222"`
 }
 
