@@ -8,11 +8,9 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"os/user"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"syscall"
+
+	"github.com/errandhq/errand/pkg/testkit/localpostgres"
 )
 
 // clusterScript makes and runs a temporary server: $1 is its directory, $2 where
@@ -42,7 +40,7 @@ type cluster struct {
 }
 
 func startCluster() (*cluster, error) {
-	bin, err := findPostgres()
+	bin, err := localpostgres.Programs()
 	if err != nil {
 		return nil, err
 	}
@@ -89,46 +87,16 @@ func runCluster(dir, bin string) (alive io.Closer, err error) {
 	return nil, errors.Join(err, readErr, fmt.Errorf("%s%s", line, log), cmd.Wait())
 }
 
-// unprivileged makes the server run as the user postgres when the tests run as
-// root, which Postgres refuses, and out of the reach of the terminal's signals.
+// unprivileged makes the server run as a user whom Postgres accepts, and out of
+// the reach of the terminal's signals.
 func unprivileged(dir string) (*syscall.SysProcAttr, error) {
-	attributes := &syscall.SysProcAttr{Setpgid: true}
-	if os.Geteuid() != 0 {
+	owner, err := localpostgres.Owner()
+	if err != nil {
+		return nil, err
+	}
+	attributes := &syscall.SysProcAttr{Setpgid: true, Credential: owner}
+	if owner == nil {
 		return attributes, nil
 	}
-	owner, err := user.Lookup("postgres")
-	if err != nil {
-		return nil, fmt.Errorf("find a user to run Postgres as: %w", err)
-	}
-	uid, uidErr := strconv.ParseUint(owner.Uid, 10, 32)
-	gid, gidErr := strconv.ParseUint(owner.Gid, 10, 32)
-	if err := errors.Join(uidErr, gidErr); err != nil {
-		return nil, fmt.Errorf("ids of user postgres: %w", err)
-	}
-	attributes.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return attributes, os.Chown(dir, int(uid), int(gid))
-}
-
-// findPostgres returns the folder of the newest installed server.
-func findPostgres() (string, error) {
-	var found []string
-	for _, pattern := range []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin"} {
-		matches, err := filepath.Glob(filepath.Join(pattern, "initdb"))
-		if err != nil {
-			return "", fmt.Errorf("look for Postgres: %w", err)
-		}
-		found = append(found, matches...)
-	}
-	if len(found) > 0 {
-		return filepath.Dir(slices.Max(found)), nil
-	}
-	initdb, err := exec.LookPath("initdb")
-	if err != nil {
-		return "", errors.New("no Postgres server is installed")
-	}
-	resolved, err := filepath.EvalSymlinks(initdb)
-	if err != nil {
-		return "", fmt.Errorf("look for Postgres: %w", err)
-	}
-	return filepath.Dir(resolved), nil
+	return attributes, os.Chown(dir, int(owner.Uid), int(owner.Gid))
 }
