@@ -9,8 +9,10 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -30,11 +32,19 @@ const (
 	eventsPrefix  = "errand.events"
 	controlPrefix = "errand.control"
 
-	maxAge          = 24 * time.Hour
-	defaultMaxBytes = 1 << 30
+	maxAge = 24 * time.Hour
+	// DefaultMaxBytes bounds the stream on the server's disk, maxMsgs bounds what
+	// the server remembers of it in memory.
+	DefaultMaxBytes = 1 << 30
+	maxMsgs         = 10_000_000
+	// An event above MaxInline travels by reference.
+	maxMsgSize = MaxInline + 16<<10
 	// duplicateWindow covers the time in which two publishers may send the same
 	// event: the one that committed it, and the relay that takes over from it.
 	duplicateWindow = 2 * time.Minute
+
+	// revision grows with each change to the settings of the stream.
+	revision = 1
 )
 
 // StreamConfig has the settings of the event stream.
@@ -42,12 +52,15 @@ type StreamConfig struct {
 	// MaxBytes bounds the stream on the server's disk; the oldest events make room
 	// for new ones. 0 stands for 1 GiB.
 	MaxBytes int64
-	// Replicas is used when the stream is created; 0 stands for 1.
+	// Replicas is on how many NATS servers the stream is kept; 0 leaves that as it
+	// is, and stands for 1 in a new stream.
 	Replicas int
+	// Logger is told when the stream is made anew; nil keeps silent.
+	Logger *slog.Logger
 }
 
-// EnsureStream creates the event stream, or updates it. A Publisher does it
-// itself when the stream has gone.
+// EnsureStream creates the event stream, or changes it into what is needed. A
+// Publisher does it itself when the stream has gone.
 func EnsureStream(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -59,13 +72,14 @@ func EnsureStream(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 		Subjects:    []string{eventsPrefix + ".*.*"},
 		Retention:   jetstream.LimitsPolicy,
 		Discard:     jetstream.DiscardOld,
-		MaxBytes:    cfg.MaxBytes,
+		MaxBytes:    cmp.Or(cfg.MaxBytes, DefaultMaxBytes),
+		MaxMsgs:     maxMsgs,
+		MaxMsgSize:  maxMsgSize,
 		MaxAge:      maxAge,
 		Duplicates:  duplicateWindow,
 		Replicas:    cfg.Replicas,
-	}
-	if spec.MaxBytes == 0 {
-		spec.MaxBytes = defaultMaxBytes
+		Revision:    revision,
+		Logger:      cfg.Logger,
 	}
 	return natsconn.EnsureStream(ctx, js, spec)
 }

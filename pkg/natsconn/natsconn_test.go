@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
@@ -113,80 +112,5 @@ func TestTraceContextTravelsInHeaders(t *testing.T) {
 	for _, bad := range []string{"", "nonsense", "00-0-0-0"} {
 		span := trace.SpanContextFromContext(natsconn.TraceContext(t.Context(), bad))
 		require.False(t, span.IsValid(), "%q", bad)
-	}
-}
-
-func spec() natsconn.StreamSpec {
-	return natsconn.StreamSpec{
-		Name:        "TEST",
-		Description: "A stream of a test.",
-		Subjects:    []string{"test.>"},
-		Retention:   jetstream.WorkQueuePolicy,
-		Discard:     jetstream.DiscardNew,
-		MaxBytes:    1 << 20,
-		Duplicates:  time.Minute,
-	}
-}
-
-func newJetStream(t *testing.T) jetstream.JetStream {
-	t.Helper()
-	js, err := jetstream.New(connect(t.Context(), t, running(t, server(t))))
-	require.NoError(t, err)
-	return js
-}
-
-func TestEnsureStreamCreatesAndThenUpdatesOnlyWhatIsOurs(t *testing.T) {
-	t.Parallel()
-	js := newJetStream(t)
-	ctx := t.Context()
-	require.NoError(t, natsconn.EnsureStream(ctx, js, spec()))
-	require.NoError(t, natsconn.EnsureStream(ctx, js, spec()), "again")
-
-	stream, err := js.Stream(ctx, "TEST")
-	require.NoError(t, err)
-	byOperator := stream.CachedInfo().Config
-	byOperator.MaxConsumers = -1
-	byOperator.Metadata = map[string]string{"owner": "operations"}
-	_, err = js.UpdateStream(ctx, byOperator)
-	require.NoError(t, err)
-
-	larger := spec()
-	larger.MaxBytes = 2 << 20
-	larger.Subjects = []string{"test.>", "more.>"}
-	require.NoError(t, natsconn.EnsureStream(ctx, js, larger))
-	stream, err = js.Stream(ctx, "TEST")
-	require.NoError(t, err)
-	cfg := stream.CachedInfo().Config
-	require.Equal(t, int64(2<<20), cfg.MaxBytes)
-	require.Equal(t, larger.Subjects, cfg.Subjects)
-	require.Equal(t, "operations", cfg.Metadata["owner"])
-}
-
-func TestEnsureStreamSaysWhatItCannotChange(t *testing.T) {
-	t.Parallel()
-	js := newJetStream(t)
-	_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{
-		Name: "TEST", Subjects: []string{"test.>"}, Storage: jetstream.MemoryStorage,
-	})
-	require.NoError(t, err)
-	err = natsconn.EnsureStream(t.Context(), js, spec())
-	require.ErrorIs(t, err, natsconn.ErrStreamConflict)
-	require.ErrorContains(t, err, "retention")
-	require.ErrorContains(t, err, "storage")
-}
-
-func TestEnsureStreamIsSafeFromManyProcesses(t *testing.T) {
-	t.Parallel()
-	js := newJetStream(t)
-	results := make(chan error)
-	for i := range 8 {
-		go func() {
-			s := spec()
-			s.MaxBytes += int64(i)
-			results <- natsconn.EnsureStream(t.Context(), js, s)
-		}()
-	}
-	for range 8 {
-		require.NoError(t, <-results)
 	}
 }

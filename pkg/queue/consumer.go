@@ -41,7 +41,6 @@ type ConsumerConfig struct {
 	// ListInterval is how often the stream is looked through for work whose wake-up
 	// was lost, or that is due again; 0 stands for 1 s.
 	ListInterval time.Duration
-	Stream       StreamConfig
 	Logger       *slog.Logger
 	Meter        metric.Meter // nil: no metrics
 }
@@ -102,12 +101,16 @@ func (c *Consumer) Start(ctx context.Context) error { return c.loop.Start(ctx) }
 // Stop ends the consumer; a waiting Next returns lifecycle.ErrStopped.
 func (c *Consumer) Stop(ctx context.Context) error { return c.loop.Stop(ctx) }
 
-// Ready tells whether work can be found; not so while NATS is away.
+// Ready tells whether work can be found and fetched; not so while NATS is away,
+// or while a tenant's consumer can't be made.
 func (c *Consumer) Ready() error {
 	if err := c.loop.Ready(); err != nil {
 		return err
 	}
-	return c.lister.ready()
+	if err := c.lister.ready(); err != nil {
+		return err
+	}
+	return c.tenants.ready()
 }
 
 // Done is closed when the consumer has ended; see lifecycle.Ending.
@@ -201,12 +204,12 @@ func lastSequence(msgs []jetstream.Msg) uint64 {
 	return meta.Sequence.Stream
 }
 
-// dropPoison removes a message that no executor will ever understand; left in
-// place, it would come back for ever. If it stood for a task, the reaper misses
-// its message and sends a new one.
+// dropPoison removes a message that no executor will ever understand or be done
+// with; left in place, it would come back for ever. If it stood for a task, the
+// reaper misses its message and sends a new one.
 func (c *Consumer) dropPoison(ctx context.Context, d Delivery, tenant string, reason error) {
-	c.metrics.workPoison(ctx, c.cfg.Agent)
+	c.metrics.workPoison(ctx, c.cfg.Agent, reason)
 	err := d.Term(reason.Error())
-	c.logger.ErrorContext(ctx, "removed a work message that can't be read",
+	c.logger.ErrorContext(ctx, "removed a work message that nobody can work on",
 		telemetry.LogTenant, tenant, telemetry.LogError, errors.Join(reason, err))
 }

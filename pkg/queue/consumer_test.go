@@ -1,14 +1,18 @@
 package queue_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/trace"
 
@@ -198,6 +202,139 @@ func TestPoisonIsRemovedAndTheRestGoesOn(t *testing.T) {
 	_, err := c.Next(ctx, 5)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	requireEmpty(t, nc)
+}
+
+func TestWhatComesAgainAndAgainIsRemoved(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) { cfg.ListInterval = 5 * time.Millisecond })
+	publish(t, p, work("default", 1))
+	for range 100 {
+		deliveries, err := c.Next(within(t), 1)
+		require.NoError(t, err)
+		require.NoError(t, deliveries[0].Retry(0))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := c.Next(ctx, 5)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	requireEmpty(t, nc)
+}
+
+// An older version may have had other consumers; two on one subject are refused.
+func TestConsumersOfAnOlderVersionKeepNoWorkBack(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	_, err := stream(t, nc).CreateConsumer(within(t), jetstream.ConsumerConfig{
+		Durable: "writer", FilterSubject: "errand.work.writer.*", AckPolicy: jetstream.AckExplicitPolicy,
+	})
+	require.NoError(t, err)
+	publish(t, p, work("default", 1))
+	require.Equal(t, []string{"default-task-1"}, all(t, newConsumer(t, nc), 1))
+}
+
+func TestAConsumerThatCannotBeMadeMakesTheExecutorUnready(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	p := newPublisher(t, nc)
+	cfg := stream(t, nc).CachedInfo().Config
+	deleteStream(t, nc)
+	cfg.MaxConsumers = 1
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	_, err = js.CreateStream(within(t), cfg)
+	require.NoError(t, err)
+	_, err = js.CreateConsumer(within(t), queue.Stream, jetstream.ConsumerConfig{
+		Durable: "other", FilterSubject: "errand.work.other.default", AckPolicy: jetstream.AckExplicitPolicy,
+	})
+	require.NoError(t, err)
+	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) { cfg.ListInterval = 20 * time.Millisecond })
+	publish(t, p, work("default", 1))
+	requireUnreadyUntil(t, c, func() { require.NoError(t, stream(t, nc).DeleteConsumer(within(t), "other")) })
+}
+
+func TestAConsumerThatDoesNotAnswerMakesTheExecutorUnready(t *testing.T) {
+	t.Parallel()
+	srv := &silentServer{NATSServer: testkit.NewNATSServer(t)}
+	nc, err := natsconn.Connect(within(t), natsconn.Config{InProcess: srv, Name: t.Name(), Logger: testkit.Logger(t)})
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	_, err = nc.Subscribe("$JS.API.CONSUMER.MSG.NONE.>", func(*nats.Msg) {})
+	require.NoError(t, err)
+	p := newPublisher(t, nc)
+	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) { cfg.ListInterval = 20 * time.Millisecond })
+	srv.silent.Store(true)
+	publish(t, p, work("default", 1))
+	requireUnreadyUntil(t, c, func() { srv.silent.Store(false) })
+}
+
+// Another executor may have had the work meanwhile.
+func TestAFailureIsOverWhenThereIsNoWorkLeft(t *testing.T) {
+	t.Parallel()
+	srv := &silentServer{NATSServer: testkit.NewNATSServer(t)}
+	nc, err := natsconn.Connect(within(t), natsconn.Config{InProcess: srv, Name: t.Name(), Logger: testkit.Logger(t)})
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	p := newPublisher(t, nc)
+	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) { cfg.ListInterval = 20 * time.Millisecond })
+	srv.silent.Store(true) // nobody at all answers
+	publish(t, p, work("default", 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = c.Next(ctx, 1)
+	}()
+	require.Eventually(t, func() bool { return c.Ready() != nil }, patience, time.Millisecond)
+	cancel()
+	<-ended
+	require.NoError(t, stream(t, nc).Purge(within(t)))
+	require.Eventually(t, func() bool { return c.Ready() == nil }, patience, time.Millisecond)
+}
+
+// requireUnreadyUntil wants the one message that waits to be delivered after the
+// repair, and not before.
+func requireUnreadyUntil(t *testing.T, c *queue.Consumer, repair func()) {
+	t.Helper()
+	require.Eventually(t, func() bool { return c.Ready() == nil }, patience, time.Millisecond)
+	taken := make(chan []queue.Delivery, 1)
+	go func() {
+		deliveries, _ := c.Next(t.Context(), 1)
+		taken <- deliveries
+	}()
+	require.Eventually(t, func() bool { return c.Ready() != nil }, patience, time.Millisecond)
+	repair()
+	deliveries := <-taken
+	require.Len(t, deliveries, 1)
+	require.NoError(t, deliveries[0].Ack())
+	require.NoError(t, c.Ready())
+}
+
+// silentServer is a server that, while it is silent, gets no request for messages.
+type silentServer struct {
+	*testkit.NATSServer
+
+	silent atomic.Bool
+}
+
+func (s *silentServer) InProcessConn() (net.Conn, error) {
+	conn, err := s.NATSServer.InProcessConn()
+	return &silentConn{Conn: conn, server: s}, err
+}
+
+type silentConn struct {
+	net.Conn
+
+	server *silentServer
+}
+
+func (c *silentConn) Write(data []byte) (int, error) {
+	if c.server.silent.Load() {
+		data = bytes.ReplaceAll(data, []byte("CONSUMER.MSG.NEXT"), []byte("CONSUMER.MSG.NONE"))
+	}
+	return c.Conn.Write(data)
 }
 
 func TestADeletedConsumerIsMadeAnewAtOnce(t *testing.T) {

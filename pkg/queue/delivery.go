@@ -55,6 +55,17 @@ func (d Delivery) Term(reason string) error {
 	return nil
 }
 
+// maxDeliveries is far above what outages of the task store need. What comes more
+// often keeps ending its executors, or is never answered.
+const maxDeliveries = 100
+
+// Why a message is poison.
+var (
+	errUnreadable = errors.New("unreadable")
+	errForeign    = errors.New("belongs to another agent or tenant")
+	errTooOften   = errors.New("delivered too often")
+)
+
 // decode reads a work message that was fetched for (agent, tenant).
 func decode(msg jetstream.Msg, agent, tenant string) (Delivery, error) {
 	item, err := readItem(msg.Data(), agent, tenant)
@@ -64,6 +75,9 @@ func decode(msg jetstream.Msg, agent, tenant string) (Delivery, error) {
 	d := Delivery{Item: item, msg: msg}
 	if meta, err := msg.Metadata(); err == nil {
 		d.Redelivered = meta.NumDelivered > 1
+		if meta.NumDelivered > maxDeliveries {
+			return Delivery{}, errTooOften
+		}
 	}
 	return d, nil
 }
@@ -71,13 +85,13 @@ func decode(msg jetstream.Msg, agent, tenant string) (Delivery, error) {
 func readItem(data []byte, agent, tenant string) (*executorv1.WorkItem, error) {
 	item := &executorv1.WorkItem{}
 	if err := proto.Unmarshal(data, item); err != nil {
-		return nil, fmt.Errorf("not a work item: %w", err)
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	}
 	if item.GetTaskId() == "" {
-		return nil, errors.New("names no task")
+		return nil, fmt.Errorf("%w: names no task", errUnreadable)
 	}
 	if item.GetAgent() != agent || item.GetTenant() != tenant {
-		return nil, errors.New("belongs to another agent or tenant")
+		return nil, errForeign
 	}
 	return item, nil
 }

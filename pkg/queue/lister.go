@@ -87,7 +87,7 @@ func (l *lister) list(ctx context.Context) bool {
 			l.ring.mark(tenant, 0)
 		}
 	}
-	l.tenants.forgetIdle(time.Now())
+	l.tenants.tidy(time.Now(), depths)
 	return true
 }
 

@@ -29,7 +29,7 @@ func newMetrics(meter metric.Meter) (metrics, error) {
 	delivered, err2 := meter.Int64Counter(telemetry.MetricWorkDelivered,
 		metric.WithDescription("Work messages delivered to executors."))
 	poison, err3 := meter.Int64Counter(telemetry.MetricWorkPoison,
-		metric.WithDescription("Work messages removed because they can't be read."))
+		metric.WithDescription("Work messages removed because nobody can work on them, by reason."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return metrics{}, fmt.Errorf("create the work queue's metrics: %w", err)
 	}
@@ -53,6 +53,14 @@ func (m metrics) workDelivered(ctx context.Context, agent string, redelivered bo
 		attribute.String(telemetry.AttrAgent, agent), attribute.Bool(telemetry.AttrRedelivered, redelivered)))
 }
 
-func (m metrics) workPoison(ctx context.Context, agent string) {
-	m.poison.Add(ctx, 1, metric.WithAttributes(attribute.String(telemetry.AttrAgent, agent)))
+func (m metrics) workPoison(ctx context.Context, agent string, err error) {
+	reason := "unreadable"
+	switch {
+	case errors.Is(err, errForeign):
+		reason = "foreign"
+	case errors.Is(err, errTooOften):
+		reason = "delivered_too_often"
+	}
+	m.poison.Add(ctx, 1, metric.WithAttributes(
+		attribute.String(telemetry.AttrAgent, agent), attribute.String(telemetry.AttrReason, reason)))
 }

@@ -36,13 +36,14 @@ func TestTheQueueCountsWhatPassesThroughIt(t *testing.T) {
 		require.True(t, ok)
 		for _, point := range sum.DataPoints {
 			outcome, _ := point.Attributes.Value(attribute.Key(telemetry.AttrOutcome))
-			counts[metric.Name+" "+outcome.AsString()] += point.Value
+			reason, _ := point.Attributes.Value(attribute.Key(telemetry.AttrReason))
+			counts[metric.Name+" "+outcome.AsString()+reason.AsString()] += point.Value
 		}
 	}
 	require.Equal(t, map[string]int64{
 		telemetry.MetricWorkPublished + " stored":    3,
 		telemetry.MetricWorkPublished + " duplicate": 1,
 		telemetry.MetricWorkDelivered + " ":          3,
-		telemetry.MetricWorkPoison + " ":             1,
+		telemetry.MetricWorkPoison + " unreadable":   1,
 	}, counts)
 }

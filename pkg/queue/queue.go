@@ -12,9 +12,11 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -36,8 +38,18 @@ const (
 	// count, so only a repeated publish of the same enqueueing is a duplicate.
 	duplicateWindow = 2 * time.Minute
 
-	// defaultMaxBytes has room for some five million work messages.
-	defaultMaxBytes = 1 << 30
+	// DefaultMaxBytes has room for some five million work messages, maxMsgs bounds
+	// what the server remembers of them in memory.
+	DefaultMaxBytes = 1 << 30
+	maxMsgs         = 10_000_000
+	// A work message names a task: ten times the longest that there is.
+	maxMsgSize = 16 << 10
+	// maxAge ends what nobody is there to read, such as the messages of an agent
+	// that has gone. A task that is still queued then gets a new one.
+	maxAge = 7 * 24 * time.Hour
+
+	// revision grows with each change to the settings of the stream and its consumers.
+	revision = 1
 )
 
 // ErrBadName means that a tenant or agent is not named as those are: lower-case
@@ -49,12 +61,15 @@ type StreamConfig struct {
 	// MaxBytes bounds the stream on the server's disk; 0 stands for 1 GiB. Messages
 	// beyond it are refused, and sent again by the reaper once there is room.
 	MaxBytes int64
-	// Replicas is used when the stream is created; 0 stands for 1.
+	// Replicas is on how many NATS servers the stream is kept; 0 leaves that as it
+	// is, and stands for 1 in a new stream.
 	Replicas int
+	// Logger is told when the stream is made anew; nil keeps silent.
+	Logger *slog.Logger
 }
 
-// EnsureStream creates the work stream, or updates it. Publishers and consumers
-// do it themselves when the stream has gone.
+// EnsureStream creates the work stream, or changes it into what is needed. A
+// Publisher does it itself when the stream has gone.
 func EnsureStream(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 	js, err := jetstream.New(nc)
 	if err != nil {
@@ -67,12 +82,14 @@ func EnsureStream(ctx context.Context, nc *nats.Conn, cfg StreamConfig) error {
 		Retention:   jetstream.WorkQueuePolicy,
 		// A full queue refuses; dropping the oldest would hide them until the reaper.
 		Discard:    jetstream.DiscardNew,
-		MaxBytes:   cfg.MaxBytes,
+		MaxBytes:   cmp.Or(cfg.MaxBytes, DefaultMaxBytes),
+		MaxMsgs:    maxMsgs,
+		MaxMsgSize: maxMsgSize,
+		MaxAge:     maxAge,
 		Duplicates: duplicateWindow,
 		Replicas:   cfg.Replicas,
-	}
-	if spec.MaxBytes == 0 {
-		spec.MaxBytes = defaultMaxBytes
+		Revision:   revision,
+		Logger:     cfg.Logger,
 	}
 	return natsconn.EnsureStream(ctx, js, spec)
 }

@@ -23,10 +23,17 @@ const (
 	fetchRetryMin = 100 * time.Millisecond
 	fetchRetryMax = 10 * time.Second
 	ensureTimeout = 5 * time.Second
+
+	// The client gives up on a fetch after a second, and says nothing. A server that
+	// is there answers at once, also that there is no work.
+	fetchSilence = 900 * time.Millisecond
 )
 
+var errSilent = errors.New("the consumer does not answer")
+
 // tenants holds the durable consumers of an agent's tenants, made when work is
-// first fetched and made anew when the server no longer has them.
+// first fetched and made anew when the server no longer has them. The stream is
+// the publishers' to make: without it there is no work.
 type tenants struct {
 	nc  *nats.Conn
 	js  jetstream.JetStream
@@ -41,6 +48,7 @@ type tenant struct {
 	used     time.Time
 	backoff  *backoff.ExponentialBackOff
 	retryAt  time.Time // after a failure
+	failure  error     // of the last fetch; guarded by tenants.mu
 }
 
 func newTenants(nc *nats.Conn, cfg ConsumerConfig) (*tenants, error) {
@@ -66,6 +74,7 @@ func (t *tenants) fetch(ctx context.Context, name string, count int) ([]jetstrea
 		tenant.consumer = nil
 		msgs, err = t.fetchFrom(ctx, name, tenant, count)
 	}
+	t.report(tenant, err)
 	if err != nil {
 		tenant.consumer = nil
 		tenant.retryAt = time.Now().Add(tenant.backoff.NextBackOff())
@@ -73,6 +82,25 @@ func (t *tenants) fetch(ctx context.Context, name string, count int) ([]jetstrea
 	}
 	tenant.backoff.Reset()
 	return msgs, nil
+}
+
+func (t *tenants) report(tenant *tenant, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tenant.failure = err
+}
+
+// ready fails while a tenant's work can't be fetched. Whoever has no free slot
+// doesn't try, and doesn't know.
+func (t *tenants) ready() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, tenant := range t.byTenant {
+		if tenant.failure != nil && time.Since(tenant.used) < 2*fetchRetryMax {
+			return fmt.Errorf("tenant %s: %w", name, natsconn.Reason(tenant.failure))
+		}
+	}
+	return nil
 }
 
 // get returns the tenant; the ring sees to it that nobody else has it.
@@ -103,6 +131,7 @@ func (t *tenants) fetchFrom(ctx context.Context, name string, tenant *tenant, co
 		}
 		tenant.consumer = consumer
 	}
+	began := time.Now()
 	batch, err := tenant.consumer.FetchNoWait(count)
 	if err != nil {
 		return nil, fmt.Errorf("fetch work: %w", err)
@@ -114,6 +143,9 @@ func (t *tenants) fetchFrom(ctx context.Context, name string, tenant *tenant, co
 	if err := batch.Error(); err != nil {
 		return msgs, fmt.Errorf("fetch work: %w", err)
 	}
+	if len(msgs) == 0 && time.Since(began) > fetchSilence {
+		return nil, errSilent
+	}
 	return msgs, nil
 }
 
@@ -124,36 +156,33 @@ func (t *tenants) makeConsumer(ctx context.Context, name string) (jetstream.Cons
 	if err != nil {
 		return nil, err
 	}
-	cfg := jetstream.ConsumerConfig{
-		Durable:       consumerName(t.cfg.Agent, name),
-		FilterSubject: filter,
-		AckPolicy:     jetstream.AckExplicitPolicy,
-		AckWait:       t.cfg.AckWait,
-		// A message that is delivered too often must not stay behind undelivered;
-		// attempts are counted in the task's row, where they end in FAILED.
-		MaxDeliver:        -1,
-		MaxAckPending:     maxAckPending,
-		InactiveThreshold: t.cfg.InactiveThreshold,
-	}
-	consumer, err := t.js.CreateOrUpdateConsumer(ctx, Stream, cfg)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if err := EnsureStream(ctx, t.nc, t.cfg.Stream); err != nil {
-			return nil, err
-		}
-		consumer, err = t.js.CreateOrUpdateConsumer(ctx, Stream, cfg)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("make consumer %s: %w", cfg.Durable, err)
-	}
-	return consumer, nil
+	return natsconn.EnsureConsumer(ctx, t.js, natsconn.ConsumerSpec{
+		Stream:   Stream,
+		Revision: revision,
+		ConsumerConfig: jetstream.ConsumerConfig{
+			Durable:       consumerName(t.cfg.Agent, name),
+			FilterSubject: filter,
+			AckPolicy:     jetstream.AckExplicitPolicy,
+			AckWait:       t.cfg.AckWait,
+			// A message that is delivered too often must not stay behind undelivered;
+			// attempts are counted in the task's row, where they end in FAILED.
+			MaxDeliver:        -1,
+			MaxAckPending:     maxAckPending,
+			InactiveThreshold: t.cfg.InactiveThreshold,
+		},
+	})
 }
 
-// forgetIdle drops what is known of tenants that had no work for long; the
-// server removes their consumers after the same time.
-func (t *tenants) forgetIdle(now time.Time) {
+// tidy drops what is known of tenants that had no work for long; the server
+// removes their consumers after the same time. A failure to fetch work is over
+// when there is none.
+func (t *tenants) tidy(now time.Time, depths map[string]uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, tenant := range t.byTenant {
+		if depths[name] == 0 {
+			tenant.failure = nil
+		}
 		if now.Sub(tenant.used) > t.cfg.InactiveThreshold {
 			delete(t.byTenant, name)
 		}
