@@ -1,7 +1,10 @@
 package launch
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 )
 
@@ -53,4 +56,24 @@ func Defaults(dir, bin, agentsFile string) Config {
 		HTTP:            loopback, GRPC: loopback,
 		Logger: slog.New(slog.DiscardHandler),
 	}
+}
+
+// complete checks the settings and makes paths independent of the current folder.
+func (c *Config) complete() error {
+	if min(c.Gateways, c.TaskStores, c.Notifiers, c.Executors) < 1 {
+		return errors.New("a cluster needs one of each service at least")
+	}
+	if c.Links && (c.DatabaseURL != "" || c.NATSURL != "") {
+		return errors.New("links need a Postgres and a NATS server that the cluster starts")
+	}
+	for _, path := range []*string{&c.Dir, &c.Bin, &c.AgentsFile, &c.ExecutorProgram} {
+		var err error
+		if *path, err = filepath.Abs(*path); err != nil {
+			return fmt.Errorf("find %s: %w", *path, err)
+		}
+	}
+	if _, err := os.Stat(c.AgentsFile); err != nil {
+		return fmt.Errorf("agents file: %w", err)
+	}
+	return nil
 }
