@@ -13,10 +13,18 @@ PROTOC_GEN_GRPC_GATEWAY_VERSION := v2.33.0
 GOLANGCI_LINT_VERSION           := v2.15.0
 
 # What a user may set.
-FUZZTIME   ?= 30s
-TEST_FLAGS ?=
-DEV_FLAGS  ?=
-AGAINST    ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
+FUZZTIME     ?= 30s
+TEST_FLAGS   ?=
+DEV_FLAGS    ?=
+CLUSTER_DIR  ?= $(BUILD)/cluster
+CLUSTER_HTTP ?= 127.0.0.1:8080
+CLUSTER_GRPC ?= 127.0.0.1:9090
+GATEWAYS     ?= 2
+TASKSTORES   ?= 2
+NOTIFIERS    ?= 2
+EXECUTORS    ?= 2
+AGENTS       ?= services/agents/scripted/agents.yaml
+AGAINST      ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
 MODULES  := proto pkg services
 PACKAGES := $(MODULES:%=./%/...)
@@ -33,7 +41,7 @@ LINT  := $(TOOLS)/golangci-lint
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+		/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ##@ Run and build
 
@@ -41,11 +49,22 @@ help: ## List the targets
 dev: bin/errand ## Build errand and run all services in one process (DEV_FLAGS="--data-dir DIR …")
 	bin/errand dev $(DEV_FLAGS)
 
+CLUSTER_PROGRAMS := $(SERVICES:%=bin/errand-%) bin/nats-server bin/cluster
+
+.PHONY: cluster
+cluster: $(CLUSTER_PROGRAMS) ## Run each service as processes of its own until Ctrl-C (GATEWAYS=2 EXECUTORS=2 CLUSTER_DIR=DIR …)
+	@exec bin/cluster up --dir $(CLUSTER_DIR) --agents $(AGENTS) --http $(CLUSTER_HTTP) --grpc $(CLUSTER_GRPC) \
+		--gateways $(GATEWAYS) --taskstores $(TASKSTORES) --notifiers $(NOTIFIERS) --executors $(EXECUTORS)
+
+.PHONY: cluster-down
+cluster-down: bin/cluster ## End the cluster in CLUSTER_DIR, also one whose launcher was killed
+	@bin/cluster down --dir $(CLUSTER_DIR)
+
 .PHONY: build
 build: bin/errand $(SERVICES:%=bin/errand-%) ## Build all binaries into bin/
 
 # The go command knows better than make whether a binary is up to date.
-.PHONY: bin/errand $(SERVICES:%=bin/errand-%)
+.PHONY: bin/errand $(SERVICES:%=bin/errand-%) bin/cluster bin/nats-server
 bin/errand:
 	@echo "==> $@"
 	@go build -trimpath -o $@ ./services/cmd/errand
@@ -53,6 +72,15 @@ bin/errand:
 $(SERVICES:%=bin/errand-%): bin/errand-%:
 	@echo "==> $@"
 	@go build -trimpath -o $@ ./services/cmd/$*
+
+bin/cluster:
+	@echo "==> $@"
+	@go build -trimpath -o $@ ./services/e2e/cmd/cluster
+
+# The version that tests and `errand dev` embed.
+bin/nats-server:
+	@echo "==> $@"
+	@cd services && go build -trimpath -o ../$@ github.com/nats-io/nats-server/v2
 
 ##@ Test
 
