@@ -24,6 +24,9 @@ TASKSTORES   ?= 2
 NOTIFIERS    ?= 2
 EXECUTORS    ?= 2
 AGENTS       ?= services/agents/scripted/agents.yaml
+DURATION     ?= 2m
+SEED         ?=
+CHAOS_FLAGS  ?=
 AGAINST      ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
 MODULES  := proto pkg services
@@ -64,7 +67,7 @@ cluster-down: bin/cluster ## End the cluster in CLUSTER_DIR, also one whose laun
 build: bin/errand $(SERVICES:%=bin/errand-%) ## Build all binaries into bin/
 
 # The go command knows better than make whether a binary is up to date.
-.PHONY: bin/errand $(SERVICES:%=bin/errand-%) bin/cluster bin/nats-server
+.PHONY: bin/errand $(SERVICES:%=bin/errand-%) bin/cluster bin/nats-server bin/chaos bin/chaosagent
 bin/errand:
 	@echo "==> $@"
 	@go build -trimpath -o $@ ./services/cmd/errand
@@ -73,9 +76,9 @@ $(SERVICES:%=bin/errand-%): bin/errand-%:
 	@echo "==> $@"
 	@go build -trimpath -o $@ ./services/cmd/$*
 
-bin/cluster:
+bin/cluster bin/chaos bin/chaosagent: bin/%:
 	@echo "==> $@"
-	@go build -trimpath -o $@ ./services/e2e/cmd/cluster
+	@go build -trimpath -o $@ ./services/e2e/cmd/$*
 
 # The version that tests and `errand dev` embed.
 bin/nats-server:
@@ -97,6 +100,10 @@ race: ## Run all tests with the race detector
 	@echo "==> go test -race $(EXAMPLES) $(PACKAGES)"
 	@for example in $(EXAMPLES); do (cd "$$example" && GOWORK=off go test -race $(TEST_FLAGS) ./...); done
 	@$(WITH_POSTGRES) go test -race $(TEST_FLAGS) $(PACKAGES)
+
+.PHONY: chaos
+chaos: $(CLUSTER_PROGRAMS) bin/chaos bin/chaosagent ## Kill, pause and cut off what serves a load, and check that nothing is lost (DURATION=20m SEED=1 CHAOS_FLAGS=…)
+	@exec bin/chaos --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(CHAOS_FLAGS)
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME (30s)

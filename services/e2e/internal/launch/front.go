@@ -59,11 +59,12 @@ func (f *front) serve(gateways []dial, protocols *http.Protocols, logger *slog.L
 		HTTP2: &http.HTTP2Config{SendPingTimeout: frontPing, PingTimeout: frontPing},
 	}
 	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(*httputil.ProxyRequest) {}, // nothing: a gateway sees what was sent
-		Transport:     &turns{count: len(gateways), next: f.gateways},
-		FlushInterval: -1,
-		ErrorLog:      slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
-		ErrorHandler:  func(w http.ResponseWriter, r *http.Request, err error) { refuse(w, r, err, logger) },
+		Rewrite:   func(*httputil.ProxyRequest) {}, // nothing: a gateway sees what was sent
+		Transport: &turns{count: len(gateways), next: f.gateways},
+		// FlushInterval stays 0: bodies of unknown length are flushed anyway, and an
+		// answer of gRPC that is headers alone must not be, or it has no trailers.
+		ErrorLog:     slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { refuse(w, r, err, logger) },
 	}
 	f.server = &http.Server{
 		Handler: proxy, Protocols: protocols, ReadHeaderTimeout: 10 * time.Second,

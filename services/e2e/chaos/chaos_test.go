@@ -1,0 +1,60 @@
+// Package chaos_test is a short chaos run of a fixed seed; `make chaos` has long
+// ones of any.
+package chaos_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/errandhq/errand/services/e2e/internal/chaos/run"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// programs are the binaries of a run by their packages.
+var programs = map[string]string{
+	"errand-gateway":   "github.com/errandhq/errand/services/cmd/gateway",
+	"errand-taskstore": "github.com/errandhq/errand/services/cmd/taskstore",
+	"errand-notifier":  "github.com/errandhq/errand/services/cmd/notifier",
+	"chaosagent":       "github.com/errandhq/errand/services/e2e/cmd/chaosagent",
+	"nats-server":      "github.com/nats-io/nats-server/v2",
+}
+
+// The seed has a step of each kind, and each process is met.
+const seed = 2
+
+func TestNothingIsLostWhateverIsDoneToACluster(t *testing.T) {
+	t.Parallel()
+	dir := newDir(t)
+	for name, program := range programs {
+		out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, name), program).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	kept, err := run.Run(t.Context(), run.Config{
+		Seed: seed, Duration: 50 * time.Second, Pace: 1500 * time.Millisecond, Senders: 60, Rate: 15,
+		Dir: dir, Bin: dir, Agent: filepath.Join(dir, "chaosagent"), Out: t.Output(),
+	})
+	require.NoError(t, err, "see %s", dir)
+	require.True(t, kept, "promises were broken; see %s", dir)
+}
+
+// newDir is a folder that the user postgres can pass through, and that stays if
+// the test fails.
+func newDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "errand-chaos-") //nolint:usetesting // it may stay
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o755))
+	t.Cleanup(func() {
+		if !t.Failed() {
+			require.NoError(t, os.RemoveAll(dir))
+		}
+	})
+	return dir
+}
