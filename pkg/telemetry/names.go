@@ -50,6 +50,10 @@ const (
 	MetricOutboxAge     = "errand.outbox.age"
 	MetricReaped        = "errand.tasks.reaped" // by AttrReason and AttrOutcome
 
+	// Metrics of dead letters, by AttrAgent and AttrReason.
+	MetricDeadLetters = "errand.dead_letters"
+	MetricRedriven    = "errand.dead_letters.redriven"
+
 	// Metrics of executors.
 	MetricTurnDuration      = "errand.turn.duration"
 	MetricHandlersAbandoned = "errand.handlers.abandoned"

@@ -70,6 +70,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 // Register puts the store on a gRPC server, which must stop before the service.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	taskstorev1.RegisterTaskStoreServiceServer(r, rpcserver.New(s.store))
+	taskstorev1.RegisterAdminServiceServer(r, rpcserver.NewAdmin(s.store))
 }
 
 // Ready fails while the database doesn't answer or has another schema, and while
@@ -131,7 +132,7 @@ func (s *Service) addStreams() (*queue.Publisher, *events.Publisher, error) {
 }
 
 func (s *Service) addStore(publisher *publish.Publisher, parallel int) error {
-	observed, err := observe.New(s.engine, s.cfg.Telemetry.Tracer(), s.cfg.Telemetry.Meter())
+	observed, err := observe.New(s.engine, s.cfg.Telemetry.Tracer(), s.cfg.Telemetry.Meter(), s.cfg.Logger)
 	if err != nil {
 		return fmt.Errorf("observe the database: %w", err)
 	}

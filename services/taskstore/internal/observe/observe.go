@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/errandhq/errand/pkg/telemetry"
@@ -22,13 +23,14 @@ import (
 type Engine struct {
 	engine.Engine
 
-	tracer   trace.Tracer
-	duration metric.Float64Histogram
-	batch    metric.Int64Histogram
+	tracer      trace.Tracer
+	duration    metric.Float64Histogram
+	batch       metric.Int64Histogram
+	deadLetters *deadLetters
 }
 
 // New observes an engine.
-func New(e engine.Engine, tracer trace.Tracer, meter metric.Meter) (*Engine, error) {
+func New(e engine.Engine, tracer trace.Tracer, meter metric.Meter, logger *slog.Logger) (*Engine, error) {
 	duration, err := meter.Float64Histogram(telemetry.MetricStoreDuration,
 		metric.WithUnit("s"), metric.WithDescription("Duration of operations on the task store's database"),
 		metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10))
@@ -41,7 +43,11 @@ func New(e engine.Engine, tracer trace.Tracer, meter metric.Meter) (*Engine, err
 	if err != nil {
 		return nil, fmt.Errorf("make %s: %w", telemetry.MetricStoreBatch, err)
 	}
-	return &Engine{Engine: e, tracer: tracer, duration: duration, batch: size}, nil
+	letters, err := newDeadLetters(logger, meter)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{Engine: e, tracer: tracer, duration: duration, batch: size, deadLetters: letters}, nil
 }
 
 // Update implements engine.Writer. Its span is a child of the first caller's and
@@ -57,9 +63,17 @@ func (e *Engine) Update(
 		}
 	}
 	e.batch.Record(ctx, int64(len(callers)))
+	var changes *engine.Changes
 	_, err := observed(ctx, e, "update", func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, e.Engine.Update(ctx, sel, decide)
+		return struct{}{}, e.Engine.Update(ctx, sel, func(l *engine.Loaded) (*engine.Changes, error) {
+			var err error
+			changes, err = decide(l)
+			return changes, err
+		})
 	}, trace.WithLinks(links...), trace.WithAttributes(attribute.Int(telemetry.AttrMessageCount, len(callers))))
+	if err == nil {
+		e.deadLetters.committed(ctx, changes)
+	}
 	return err
 }
 

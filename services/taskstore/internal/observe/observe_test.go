@@ -1,8 +1,10 @@
 package observe_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,9 +25,16 @@ import (
 type stub struct {
 	engine.Engine
 	err error
+	// The updates' first try is lost and made again.
+	retry bool
 }
 
-func (s stub) Update(context.Context, engine.Selection, func(*engine.Loaded) (*engine.Changes, error)) error {
+func (s stub) Update(_ context.Context, _ engine.Selection, decide func(*engine.Loaded) (*engine.Changes, error)) error {
+	for tries := 0; tries == 0 || s.retry && tries == 1; tries++ {
+		if _, err := decide(&engine.Loaded{}); err != nil {
+			return err
+		}
+	}
 	return s.err
 }
 
@@ -33,20 +42,25 @@ func (s stub) ReadDedupe(context.Context, engine.DedupeKey) (engine.Dedupe, erro
 	return engine.Dedupe{}, s.err
 }
 
+func nothing(*engine.Loaded) (*engine.Changes, error) { return &engine.Changes{}, nil }
+
 // bundle records what an observed engine tells.
 type bundle struct {
 	*observe.Engine
 	tracer trace.Tracer
 	spans  *tracetest.SpanRecorder
 	meters *sdkmetric.ManualReader
+	log    bytes.Buffer
 }
+
+func (b *bundle) logger() *slog.Logger { return slog.New(slog.NewJSONHandler(&b.log, nil)) }
 
 func observed(t *testing.T, s stub) *bundle {
 	t.Helper()
 	b := &bundle{spans: tracetest.NewSpanRecorder(), meters: sdkmetric.NewManualReader()}
 	b.tracer = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b.spans)).Tracer("test")
 	var err error
-	b.Engine, err = observe.New(s, b.tracer, sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.meters)).Meter("test"))
+	b.Engine, err = observe.New(s, b.tracer, sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.meters)).Meter("test"), b.logger())
 	require.NoError(t, err)
 	return b
 }
@@ -82,7 +96,7 @@ func TestTheSpanOfATransactionIsLinkedToAllThatShareIt(t *testing.T) {
 		writes := batch.New(batch.Options{Parallel: 1, Items: 10, Bytes: 10, Waiting: 10, WaitingBytes: 100, Timeout: time.Minute},
 			func(ctx context.Context, _ []item) error {
 				<-release
-				return b.Update(ctx, engine.Selection{}, nil)
+				return b.Update(ctx, engine.Selection{}, nothing)
 			})
 		callers := make([]trace.Span, 4)
 		for i := range callers {
@@ -111,7 +125,7 @@ func TestAFailureIsCountedByItsKind(t *testing.T) {
 		"timeout": context.DeadlineExceeded, "canceled": context.Canceled, "other": errors.New("broken"),
 	} {
 		b := observed(t, stub{err: err})
-		require.Equal(t, err, b.Update(t.Context(), engine.Selection{}, nil))
+		require.Equal(t, err, b.Update(t.Context(), engine.Selection{}, nothing))
 		attributes := b.metric(t, telemetry.MetricStoreDuration)
 		value, ok := attributes.Value(telemetry.AttrErrorType)
 		require.True(t, ok)

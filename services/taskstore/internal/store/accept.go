@@ -12,7 +12,6 @@ import (
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // AcceptMessages takes senders' messages, each once: it creates a task,
@@ -143,21 +142,13 @@ func (a *acceptance) create(now time.Time) (decision, error) {
 	if err != nil {
 		return decision{}, err
 	}
-	d := &draft{now: now, row: &engine.Task{
+	d, created := begin(now, &engine.Task{
 		ID: a.newTask, Tenant: a.scope.Tenant, Agent: a.scope.Agent, Owner: a.owner, ContextID: contextID,
-		CreatedAt: now, State: task.Submitted, StatusVersion: 1, StatusTime: now, MessageVersion: 1,
 		Traceparent: a.info.GetTraceparent(),
-	}}
-	a.created = &a2apb.Task{
-		Id: a.newTask, ContextId: contextID,
-		Status:  &a2apb.TaskStatus{State: task.Submitted, Timestamp: timestamppb.New(now)},
-		History: []*a2apb.Message{m.message},
-	}
-	d.event().Kind = &eventv1.Event_Created{Created: a.created}
+	}, m.message, nil)
 	d.queue()
-	a.version = d.row.Version
-	d.changes.InsertTasks = []*engine.Task{d.row}
-	a.remember(d, m)
+	a.created, a.version = created, d.row.Version
+	d.remember(m, a.request, a.contextTTL)
 	return d.decision, nil
 }
 
@@ -171,7 +162,7 @@ func (a *acceptance) follow(now time.Time, t *engine.Task) (decision, error) {
 	if err != nil {
 		return decision{}, err
 	}
-	if t.ContentBytes+a.weight(m) > a.contentLimit {
+	if t.ContentBytes+weight(m, a.request) > a.contentLimit {
 		return decision{}, a2aerr.TooLarge("message", "the task holds all that it may: start another one in its context")
 	}
 	d := revise(now, t)
@@ -186,14 +177,8 @@ func (a *acceptance) follow(now time.Time, t *engine.Task) (decision, error) {
 	}
 	a.version = d.row.Version
 	a.dedupe.accepted(d, t.ID, a.version)
-	a.remember(d, m)
+	d.remember(m, a.request, a.contextTTL)
 	return d.done(), nil
-}
-
-// weight is what a message takes of the task's bounds. A claim carries it twice,
-// in the history and with its request.
-func (a *acceptance) weight(m *encodedMessage) int64 {
-	return int64(2*len(m.data) + len(a.request))
 }
 
 func (a *acceptance) mayFollow(t *engine.Task) error {
@@ -209,18 +194,6 @@ func (a *acceptance) mayFollow(t *engine.Task) error {
 	default:
 		return nil
 	}
-}
-
-// remember keeps the message and its context.
-func (a *acceptance) remember(d *draft, m *encodedMessage) {
-	d.row.ContentBytes += a.weight(m)
-	d.changes.Messages = append(d.changes.Messages, engine.Message{
-		TaskID: d.row.ID, Version: d.row.MessageVersion, Kind: engine.MessageUser, Data: m.data, Request: a.request,
-	})
-	d.changes.TouchContexts = []engine.Context{{
-		ContextKey: engine.ContextKey{Tenant: d.row.Tenant, Owner: d.row.Owner, Agent: d.row.Agent, ContextID: d.row.ContextID},
-		CreatedAt:  d.now, UpdatedAt: d.now, ExpiresAt: d.now.Add(a.contextTTL),
-	}}
 }
 
 // accepted is the answer to a message that was taken, now or before.

@@ -110,6 +110,7 @@ func merge(all *engine.Changes, one engine.Changes, touched map[engine.ContextKe
 	all.Directs = append(all.Directs, one.Directs...)
 	all.PutContexts = append(all.PutContexts, one.PutContexts...)
 	all.DeadLetters = append(all.DeadLetters, one.DeadLetters...)
+	all.RedriveDeadLetters = append(all.RedriveDeadLetters, one.RedriveDeadLetters...)
 	for _, c := range one.TouchContexts {
 		if !touched[c.ContextKey] {
 			touched[c.ContextKey] = true

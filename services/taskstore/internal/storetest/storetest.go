@@ -39,6 +39,8 @@ func Run(t *testing.T, open func(t *testing.T) Database) {
 		"park":      parkCases,
 		"final":     finalCases,
 		"expire":    expireCases,
+		"dead":      deadLetterCases,
+		"redrive":   redriveCases,
 		"get":       getCases,
 		"list":      listCases,
 		"events":    eventCases,
