@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/errandhq/errand/pkg/lifecycle"
@@ -20,9 +21,11 @@ const (
 // changing a stream in turns: the one that started last has its way.
 func NewUpkeep(logger *slog.Logger, ensure ...func(ctx context.Context) error) *lifecycle.Loop {
 	return lifecycle.NewLoop(func(ctx context.Context) error {
-		for _, stream := range ensure {
-			keepTrying(ctx, logger, stream)
+		var streams sync.WaitGroup
+		for _, one := range ensure {
+			streams.Go(func() { keepTrying(ctx, logger, one) })
 		}
+		streams.Wait()
 		<-ctx.Done()
 		return nil
 	})

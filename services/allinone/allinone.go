@@ -104,7 +104,8 @@ func (s *Service) connectNATS(ctx context.Context) (*nats.Conn, error) {
 	cfg := natsconn.Config{URL: s.cfg.NATSURL, Name: "errand", Logger: s.cfg.Logger}
 	if s.cfg.NATSURL == "" {
 		s.nats = embedded.New(embedded.Config{
-			DataDir: filepath.Join(s.cfg.DataDir, streamsDir), Listen: s.cfg.NATS, Logger: s.cfg.Logger.With("service", "nats"),
+			DataDir: filepath.Join(s.cfg.DataDir, streamsDir), Listen: s.cfg.NATS, MaxDisk: streamsDisk,
+			Logger: s.cfg.Logger.With("service", "nats"),
 		})
 		s.AddCloser("nats server", s.nats.Stop)
 		if err := s.nats.Start(ctx); err != nil {
@@ -130,7 +131,7 @@ func (s *Service) addTaskStore(ctx context.Context, nc *nats.Conn) (grpc.ClientC
 	}
 	store, err := taskstore.New(ctx, taskstore.Config{
 		Logger: s.cfg.Logger.With("service", "taskstore"), Telemetry: s.cfg.Telemetry,
-		DatabaseURL: s.cfg.databaseURL(), NATS: nc, Agents: s.cfg.Agents, CursorKey: key,
+		DatabaseURL: s.cfg.databaseURL(), NATS: nc, Agents: s.cfg.Agents, CursorKey: key, Streams: s.cfg.Streams,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("build task store: %w", err)

@@ -28,7 +28,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 15 * time.Second
+const (
+	patience = 15 * time.Second
+	poll     = 5 * time.Millisecond
+)
 
 func configure(t *testing.T, dir string) allinone.Config {
 	t.Helper()

@@ -15,6 +15,7 @@ import (
 	"github.com/errandhq/errand/pkg/agent"
 	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/telemetry"
+	"github.com/errandhq/errand/services/taskstore"
 )
 
 // Config says where the all-in-one keeps its data and what it serves.
@@ -28,6 +29,9 @@ type Config struct {
 	DatabaseURL string
 	// NATSURL is used instead of the embedded server.
 	NATSURL string
+
+	// Streams are the settings of the streams on NATS.
+	Streams taskstore.Streams
 
 	// Addresses to listen on; port 0 takes a free one.
 	HTTP, GRPC string
@@ -48,6 +52,9 @@ const (
 	cursorFile   = "cursor.key"
 	cursorSize   = 32
 	lockFile     = "lock"
+	// Each stream has a bound of its own. One of the server would refuse to start on
+	// the streams of a run with other settings.
+	streamsDisk = 1 << 50
 )
 
 func (c Config) databaseURL() string {

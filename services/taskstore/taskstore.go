@@ -13,7 +13,6 @@ import (
 	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/events"
 	"github.com/errandhq/errand/pkg/lifecycle"
-	"github.com/errandhq/errand/pkg/queue"
 	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/pkg/telemetry"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
@@ -36,7 +35,7 @@ const (
 	readyTimeout = 2 * time.Second
 )
 
-// Config is what a task store needs. All fields are required.
+// Config is what a task store needs. All fields but Streams are required.
 type Config struct {
 	Logger    *slog.Logger
 	Telemetry *telemetry.Telemetry
@@ -47,6 +46,7 @@ type Config struct {
 	Agents *config.Agents
 	// Signs page tokens, 16 bytes or more; the same for all stores of a cluster.
 	CursorKey []byte
+	Streams   Streams
 }
 
 // Service is a running task store. It is a lifecycle.Ending.
@@ -70,7 +70,6 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 // Register puts the store on a gRPC server, which must stop before the service.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	taskstorev1.RegisterTaskStoreServiceServer(r, rpcserver.New(s.store))
-	taskstorev1.RegisterAdminServiceServer(r, rpcserver.NewAdmin(s.store))
 }
 
 // Ready fails while the database doesn't answer or has another schema, and while
@@ -90,6 +89,9 @@ func (s *Service) Ready() error {
 func (s *Service) build(ctx context.Context) error {
 	if len(s.cfg.CursorKey) < minCursorKey {
 		return fmt.Errorf("the key of page tokens has %d bytes: want %d or more", len(s.cfg.CursorKey), minCursorKey)
+	}
+	if err := s.cfg.Streams.check(); err != nil {
+		return err
 	}
 	e, parallel, err := open(ctx, s.cfg.DatabaseURL, s.cfg.Telemetry)
 	if err != nil {
@@ -112,27 +114,8 @@ func (s *Service) build(ctx context.Context) error {
 	return s.addKeepers(name, published)
 }
 
-// addStreams builds what speaks to JetStream.
-func (s *Service) addStreams() (*queue.Publisher, *events.Publisher, error) {
-	meter := s.cfg.Telemetry.Meter()
-	purger, err := events.NewPurger(s.cfg.NATS, events.PurgerConfig{Logger: s.cfg.Logger, Meter: meter})
-	if err != nil {
-		return nil, nil, fmt.Errorf("build purger of events: %w", err)
-	}
-	s.Add("purger of events", purger)
-	published, err := events.NewPublisher(s.cfg.NATS, events.PublisherConfig{Purger: purger, Meter: meter})
-	if err != nil {
-		return nil, nil, fmt.Errorf("build publisher of events: %w", err)
-	}
-	work, err := queue.NewPublisher(s.cfg.NATS, queue.PublisherConfig{Meter: meter})
-	if err != nil {
-		return nil, nil, fmt.Errorf("build publisher of work: %w", err)
-	}
-	return work, published, nil
-}
-
 func (s *Service) addStore(publisher *publish.Publisher, parallel int) error {
-	observed, err := observe.New(s.engine, s.cfg.Telemetry.Tracer(), s.cfg.Telemetry.Meter(), s.cfg.Logger)
+	observed, err := observe.New(s.engine, s.cfg.Telemetry.Tracer(), s.cfg.Telemetry.Meter())
 	if err != nil {
 		return fmt.Errorf("observe the database: %w", err)
 	}

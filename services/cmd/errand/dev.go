@@ -16,6 +16,7 @@ import (
 	"github.com/errandhq/errand/services/agents/tck"
 	"github.com/errandhq/errand/services/allinone"
 	"github.com/errandhq/errand/services/internal/process"
+	"github.com/errandhq/errand/services/taskstore"
 )
 
 // devGrace is how long errand dev may take to stop.
@@ -36,6 +37,8 @@ type devCommand struct {
 	PublicURL       string     `name:"public-url" help:"URL of the root as senders reach it, for agent cards." env:"ERRAND_PUBLIC_URL" placeholder:"URL"`
 	PublicGRPC      string     `name:"public-grpc" help:"gRPC address as senders reach it, for agent cards." env:"ERRAND_PUBLIC_GRPC" placeholder:"HOST:PORT"`
 	LogLevel        slog.Level `name:"log-level" help:"Lowest level to log: debug, info, warn, error." env:"ERRAND_LOG_LEVEL" default:"warn"`
+
+	taskstore.Streams
 }
 
 // Run serves until it is interrupted.
@@ -73,7 +76,7 @@ func (d *devCommand) config(logger *slog.Logger, tel *telemetry.Telemetry, agent
 	return allinone.Config{
 		Logger: logger, Telemetry: tel, DataDir: d.DataDir, DatabaseURL: d.DatabaseURL, NATSURL: d.NATSURL,
 		HTTP: d.HTTP, GRPC: d.GRPC, TaskStore: d.TaskStoreListen, NATS: d.NATSListen,
-		PublicURL: d.PublicURL, PublicGRPC: d.PublicGRPC,
+		PublicURL: d.PublicURL, PublicGRPC: d.PublicGRPC, Streams: d.Streams,
 		Agents: agents, Handlers: []agent.Agent{scripted.New(), tck.New()},
 	}
 }

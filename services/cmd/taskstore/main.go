@@ -25,6 +25,7 @@ type database struct {
 type serve struct {
 	process.Flags
 	database
+	taskstore.Streams
 
 	GRPC      string `name:"grpc" help:"Address for the other services." env:"ERRAND_GRPC" default:":9091"`
 	NATSURL   string `name:"nats-url" help:"URLs of the NATS servers." env:"ERRAND_NATS_URL" default:"nats://localhost:4222"`
@@ -55,7 +56,7 @@ func build(ctx context.Context, p *process.Process, s serve) error {
 	}
 	service, err := taskstore.New(ctx, taskstore.Config{
 		Logger: p.Logger, Telemetry: p.Telemetry,
-		DatabaseURL: s.URL, NATS: nc, Agents: p.Agents, CursorKey: []byte(s.CursorKey),
+		DatabaseURL: s.URL, NATS: nc, Agents: p.Agents, CursorKey: []byte(s.CursorKey), Streams: s.Streams,
 	})
 	if err != nil {
 		return fmt.Errorf("build task store: %w", err)
