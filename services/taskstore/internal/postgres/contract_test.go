@@ -4,7 +4,10 @@ import (
 	"context"
 	"testing"
 
+	"github.com/errandhq/errand/pkg/testkit"
+	"github.com/errandhq/errand/services/taskstore/internal/postgres"
 	"github.com/errandhq/errand/services/taskstore/internal/storetest"
+	"github.com/stretchr/testify/require"
 )
 
 func TestContract(t *testing.T) {
@@ -19,8 +22,9 @@ func TestContractBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Database {
 		t.Helper()
-		p := newPooler(t, newURL(t), 3)
-		return underTest(t, openDatabase(t, p.url("pool_max_conns=20&default_query_exec_mode=cache_describe")))
+		p := newTransactionPooler(t, testkit.Postgres(t), 3)
+		require.NoError(t, postgres.Migrate(t.Context(), p.url("")))
+		return underTest(t, openDatabase(t, p.url(anyPooler)))
 	})
 }
 

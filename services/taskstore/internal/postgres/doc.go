@@ -14,8 +14,8 @@
 //
 // Nothing depends on a session: no advisory locks, no LISTEN, no settings that
 // outlive a transaction. Behind a pooler in transaction mode that does not track
-// prepared statements, the URL needs default_query_exec_mode=cache_describe (or
-// exec).
+// prepared statements, the URL needs default_query_exec_mode=cache_describe, which
+// plans each statement anew: small transactions then cost twice as much.
 //
 // Statements are in sql/, one name each; the schema is in migrations/.
 package postgres

@@ -52,13 +52,11 @@ type Options struct {
 	// nil stands for providers that keep nothing.
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
-	// Connections at most; 0 leaves it to pool_max_conns in the URL, or else 16.
-	MaxConns int32
 }
 
-// defaultMaxConns leaves room for reads beside a few large transactions. More than
+// maxConns is for URLs without pool_max_conns. It leaves room for reads beside a few large transactions. More than
 // some twenty connections in all make a server slower.
-const defaultMaxConns = 16
+const maxConns = 16
 
 // Engine is a Postgres database.
 type Engine struct {
@@ -77,12 +75,13 @@ func Open(ctx context.Context, url string, opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse database URL: %w", err)
 	}
-	switch {
-	case opts.MaxConns > 0:
-		cfg.MaxConns = opts.MaxConns
-	case !strings.Contains(url, "pool_max_conns"):
-		cfg.MaxConns = defaultMaxConns
+	if !strings.Contains(url, "pool_max_conns") {
+		cfg.MaxConns = maxConns
 	}
+	return open(ctx, cfg, opts)
+}
+
+func open(ctx context.Context, cfg *pgxpool.Config, opts Options) (*Engine, error) {
 	prepare(cfg.ConnConfig)
 	cfg.PingTimeout = pingTimeout
 	traces := cmp.Or[trace.TracerProvider](opts.TracerProvider, nooptrace.NewTracerProvider())

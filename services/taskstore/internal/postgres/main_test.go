@@ -37,7 +37,7 @@ func newURL(t testing.TB) string {
 
 func openDatabase(t testing.TB, url string) *database {
 	t.Helper()
-	e, err := postgres.Open(t.Context(), url, postgres.Options{MaxConns: 8})
+	e, err := postgres.Open(t.Context(), url, postgres.Options{})
 	require.NoError(t, err)
 	t.Cleanup(e.Close)
 	return &database{Engine: e, url: url}

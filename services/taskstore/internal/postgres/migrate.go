@@ -11,6 +11,7 @@ import (
 
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -87,7 +88,12 @@ func Migrate(ctx context.Context, url string) error {
 // makeRoom makes the partitions of the coming hours, which otherwise is up to the
 // reaper, so that the first events need not go to the default partition.
 func makeRoom(ctx context.Context, url string) error {
-	e, err := Open(ctx, url, Options{})
+	cfg, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return fmt.Errorf("parse database URL: %w", err)
+	}
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	e, err := open(ctx, cfg, Options{})
 	if err != nil {
 		return err
 	}

@@ -38,11 +38,3 @@ func TestMigratingAgainAndTwiceAtOnceIsHarmless(t *testing.T) {
 	require.NoError(t, postgres.Migrate(t.Context(), d.url))
 	require.Len(t, partitions(t, d), 6, "the current one, four ahead and the default")
 }
-
-func TestMigratingWorksBehindATransactionPooler(t *testing.T) {
-	t.Parallel()
-	url := testkit.Postgres(t)
-	p := newPooler(t, url, 3)
-	require.NoError(t, postgres.Migrate(t.Context(), p.url("default_query_exec_mode=exec")))
-	live(t, openDatabase(t, url), "m")
-}

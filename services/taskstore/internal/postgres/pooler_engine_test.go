@@ -1,12 +1,15 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
+	"github.com/errandhq/errand/services/taskstore/internal/postgres"
 	"github.com/stretchr/testify/require"
 )
 
@@ -65,20 +68,38 @@ func TestTheEngineWorksInEveryExecMode(t *testing.T) {
 	}
 }
 
+// anyPooler is what the URL of a pooler in transaction mode has to say, with many
+// more clients than the pooler has servers.
+const anyPooler = "pool_max_conns=50&default_query_exec_mode=cache_describe"
+
 func TestTheEngineWorksBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"cache_describe", "exec"} {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			p := newPooler(t, newURL(t), 3)
-			d := openDatabase(t, p.url("pool_max_conns=20&default_query_exec_mode="+mode))
-			var clients sync.WaitGroup
-			for i := range 50 {
-				clients.Go(func() { live(t, d, fmt.Sprint("m-", i)) })
-			}
-			clients.Wait()
-			require.NoError(t, d.PurgeEvents(t.Context(), now().Add(1e16), now()))
-			require.NoError(t, d.Ping(t.Context()))
-		})
+	p := newTransactionPooler(t, newURL(t), 3)
+	d := openDatabase(t, p.url(anyPooler))
+	var clients sync.WaitGroup
+	for i := range 50 {
+		clients.Go(func() { live(t, d, fmt.Sprint("m-", i)) })
 	}
+	clients.Wait()
+	require.NoError(t, d.PurgeEvents(t.Context(), now().Add(1e16), now()))
+	require.NoError(t, d.Ping(t.Context()))
+}
+
+func TestEachCallCommitsOnceOrMayBeRetriedWhenThePoolerRestarts(t *testing.T) {
+	t.Parallel()
+	p := newTransactionPooler(t, newURL(t), 3)
+	d := openDatabase(t, p.url(anyPooler))
+	load(t, d, func() {
+		for range 3 {
+			more(t, d)
+			p.restart(t)
+		}
+		more(t, d)
+	})
+}
+
+func TestAPoolerThatLosesPreparedStatementsIsNamed(t *testing.T) {
+	t.Parallel()
+	d := openDatabase(t, newPooler(t, newURL(t), 3).url(""))
+	require.Eventually(t, func() bool { return errors.Is(d.Ping(t.Context()), postgres.ErrPooler) }, time.Minute, time.Millisecond)
 }

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,6 +36,25 @@ type pooler struct {
 	open     []net.Conn
 }
 
+// transactionPooler is what stands between clients and a database.
+type transactionPooler interface {
+	// url is the pooler's address for a database user, with more settings.
+	url(settings string) string
+	// restart cuts all clients off.
+	restart(t testing.TB)
+}
+
+// newTransactionPooler starts PgBouncer where the tests are given one, else the
+// stand-in below.
+func newTransactionPooler(t testing.TB, url string, size int) transactionPooler {
+	t.Helper()
+	if program := os.Getenv(pgbouncerVariable); program != "" {
+		return newPgbouncer(t, program, url, size)
+	}
+	t.Log("pooler: the tests' own;", pgbouncerVariable, "names no PgBouncer")
+	return newPooler(t, url, size)
+}
+
 func newPooler(t testing.TB, url string, size int) *pooler {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,18 +72,22 @@ func newPooler(t testing.TB, url string, size int) *pooler {
 	return p
 }
 
-// url is the pooler's address for a database user, with more settings.
 func (p *pooler) url(settings string) string {
 	return fmt.Sprintf("postgres://postgres@%s/pooled?sslmode=disable&%s", p.listener.Addr(), settings)
 }
 
-func (p *pooler) close() {
-	_ = p.listener.Close()
+func (p *pooler) restart(testing.TB) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, c := range p.open {
 		_ = c.Close()
 	}
-	p.mu.Unlock()
+	p.open = nil
+}
+
+func (p *pooler) close() {
+	_ = p.listener.Close()
+	p.restart(nil)
 	p.clients.Wait()
 	close(p.servers)
 	for s := range p.servers {
@@ -150,6 +174,7 @@ func (p *pooler) exchange(server *pgconn.HijackedConn, client *pgproto3.Backend,
 		client.Send(msg)
 		if ready, done := msg.(*pgproto3.ReadyForQuery); done {
 			if now == cutAfter || client.Flush() != nil {
+				rollback(server)
 				return 0
 			}
 			return ready.TxStatus
