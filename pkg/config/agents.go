@@ -115,6 +115,17 @@ func (a *Agents) Agent(name string) *Agent {
 	return nil
 }
 
+// Settings are those of an agent, the defaults for one that left the file: its
+// tasks stay.
+func (a *Agents) Settings(name string) Agent {
+	if found := a.Agent(name); found != nil {
+		return *found
+	}
+	gone := Agent{Name: name, Card: Card{&a2apb.AgentCard{}}}
+	gone.fillDefaults()
+	return gone
+}
+
 // Default finds the agent that is served at the root, nil if there is none.
 func (a *Agents) Default() *Agent {
 	for i := range a.Agents {

@@ -46,9 +46,10 @@ const (
 	AttrOperation       = "errand.operation"
 
 	// Metrics of the outbox and of background work.
-	MetricOutboxBacklog = "errand.outbox.backlog"
-	MetricOutboxAge     = "errand.outbox.age"
-	MetricReaped        = "errand.tasks.reaped" // by AttrReason and AttrOutcome
+	MetricOutboxBacklog  = "errand.outbox.backlog"
+	MetricOutboxAge      = "errand.outbox.age"
+	MetricReaped         = "errand.tasks.reaped" // by AttrReason and AttrOutcome
+	MetricQueuesUnserved = "errand.queues.unserved"
 
 	// Metrics of dead letters, by AttrAgent and AttrReason.
 	MetricDeadLetters = "errand.dead_letters"

@@ -16,6 +16,7 @@ import (
 	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/pkg/telemetry"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+	"github.com/errandhq/errand/services/taskstore/internal/clock"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/errandhq/errand/services/taskstore/internal/observe"
 	"github.com/errandhq/errand/services/taskstore/internal/publish"
@@ -54,6 +55,7 @@ type Service struct {
 	*lifecycle.Group
 	cfg    Config
 	engine engine.Engine
+	clock  *clock.Clock
 	store  *store.Store
 }
 
@@ -99,13 +101,15 @@ func (s *Service) build(ctx context.Context) error {
 	}
 	s.engine = e
 	s.AddCloser("database", func(context.Context) error { e.Close(); return nil })
+	s.clock = clock.New(e.Now, s.cfg.Logger)
+	s.Add("clock", s.clock)
 	work, published, err := s.addStreams()
 	if err != nil {
 		return err
 	}
 	name := "taskstore-" + task.NewID()
 	publisher := publish.New(publish.Options{
-		Name: name, Outbox: e, NATS: s.cfg.NATS, Events: published, Work: work, Now: time.Now, Logger: s.cfg.Logger,
+		Name: name, Outbox: e, NATS: s.cfg.NATS, Events: published, Work: work, Now: s.clock.Now, Logger: s.cfg.Logger,
 	})
 	s.Add("publisher", publisher)
 	if err := s.addStore(publisher, parallel); err != nil {
@@ -121,7 +125,7 @@ func (s *Service) addStore(publisher *publish.Publisher, parallel int) error {
 	}
 	s.store = store.New(observed, store.Options{
 		Publisher: publisher, Agents: s.cfg.Agents, CursorKey: s.cfg.CursorKey,
-		Now: time.Now, NewID: task.NewID, ContextTTL: contextTTL, Parallel: parallel,
+		Now: s.clock.Now, NewID: task.NewID, ContextTTL: contextTTL, Parallel: parallel,
 	})
 	s.AddCloser("store", func(context.Context) error { s.store.Close(); return nil })
 	return nil
@@ -130,7 +134,7 @@ func (s *Service) addStore(publisher *publish.Publisher, parallel int) error {
 // addKeepers adds the work that one task store of a cluster does for all.
 func (s *Service) addKeepers(name string, published *events.Publisher) error {
 	relay, err := publish.NewRelay(publish.RelayOptions{
-		Holder: name, Outbox: s.engine, Roles: s.engine, Events: published, Now: time.Now,
+		Holder: name, Outbox: s.engine, Roles: s.engine, Events: published, Now: s.clock.Now,
 		Logger: s.cfg.Logger, Meter: s.cfg.Telemetry.Meter(),
 	})
 	if err != nil {
@@ -138,8 +142,8 @@ func (s *Service) addKeepers(name string, published *events.Publisher) error {
 	}
 	s.Add("relay", relay)
 	reaper, err := reaper.New(reaper.Options{
-		Holder: name, Engine: s.engine, Store: s.store, Agents: s.cfg.Agents, NATS: s.cfg.NATS, Now: time.Now,
-		Logger: s.cfg.Logger, Meter: s.cfg.Telemetry.Meter(),
+		Holder: name, Engine: s.engine, Store: s.store, Agents: s.cfg.Agents, NATS: s.cfg.NATS,
+		Now: s.clock.Now, Jumped: s.clock.Jumped, Logger: s.cfg.Logger, Meter: s.cfg.Telemetry.Meter(),
 	})
 	if err != nil {
 		return fmt.Errorf("build reaper: %w", err)

@@ -33,7 +33,7 @@ var ErrInDoubt = errors.New("outcome of the transaction is unknown")
 // Engine is one database.
 //
 // All times are passed in, so that tests decide what now is, and are cut to
-// milliseconds before they are stored. Ids of tasks are UUIDs in their
+// milliseconds before they are stored; package clock makes them of Now. Ids of tasks are UUIDs in their
 // canonical text form; an id that isn't one matches nothing.
 type Engine interface {
 	Writer
@@ -44,6 +44,8 @@ type Engine interface {
 	// Ping fails while the database can't be reached or its schema is not the
 	// one that this program was built for.
 	Ping(ctx context.Context) error
+	// Now is the database's own time.
+	Now(ctx context.Context) (time.Time, error)
 	Close()
 }
 
@@ -175,6 +177,9 @@ type Keeper interface {
 	// OldestQueued reads the tasks of a queue that were queued before a time and
 	// aren't delayed, in the order in which they were queued.
 	OldestQueued(ctx context.Context, q Queue, before time.Time, limit int) ([]string, error)
+	// UnsettledAgents lists the agents that have interrupted tasks or turns that
+	// have begun, in order.
+	UnsettledAgents(ctx context.Context) ([]string, error)
 	// ParkedTasks reads an agent's interrupted tasks with a status older than before.
 	ParkedTasks(ctx context.Context, agent string, before time.Time, limit int) ([]string, error)
 	// OverrunTasks reads an agent's unsettled tasks whose turn began before a time.

@@ -145,6 +145,18 @@ func (e *Engine) Ping(ctx context.Context) error {
 	return nil
 }
 
+// Now is the server's time.
+func (e *Engine) Now(ctx context.Context) (time.Time, error) {
+	var now time.Time
+	err := e.try(ctx, func(conn *pgxpool.Conn) error {
+		return conn.QueryRow(ctx, sqlNow.text).Scan(&now)
+	})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read the server's time: %w", err)
+	}
+	return now, nil
+}
+
 // do runs a transaction on a connection, and again while it fails in a way that
 // leaves nothing changed and may pass. A transaction must say so itself when it
 // is not known to have changed nothing (ErrInDoubt).

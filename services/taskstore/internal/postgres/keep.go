@@ -77,6 +77,11 @@ func queueArgs(q engine.Queue, before time.Time, limit int) args {
 	return withLimit(args{"agent": key(q.Agent), "tenant": key(q.Tenant), "before": stamp(before)}, limit)
 }
 
+// UnsettledAgents lists agents with interrupted tasks or turns that have begun.
+func (e *Engine) UnsettledAgents(ctx context.Context) ([]string, error) {
+	return e.readIDs(ctx, "list agents with unsettled tasks", sqlUnsettledAgents, args{})
+}
+
 // ParkedTasks reads an agent's interrupted tasks with an old status.
 func (e *Engine) ParkedTasks(ctx context.Context, agent string, before time.Time, limit int) ([]string, error) {
 	return e.readIDs(ctx, "read parked tasks", sqlParkedTasks, withLimit(args{"agent": agent, "before": stamp(before)}, limit))

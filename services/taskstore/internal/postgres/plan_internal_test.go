@@ -101,6 +101,7 @@ func requireIndexes(t *testing.T, analyze string) {
 		{sqlQueues, []string{"tasks_queued"}},
 		{sqlOldestQueued, []string{"tasks_queued"}},
 		{sqlDueTasks, []string{"tasks_delayed"}},
+		{sqlUnsettledAgents, []string{"tasks_parked", "tasks_running"}},
 		{sqlParkedTasks, []string{"tasks_parked"}},
 		{sqlOverrunTasks, []string{"tasks_running"}},
 		{sqlPurgeDedupe, []string{"dedupe_keys_by_age", "dedupe_keys_pkey", "tasks_pkey"}},

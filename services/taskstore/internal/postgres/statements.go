@@ -53,15 +53,16 @@ var (
 
 // The statements of sql/keep.sql.
 var (
-	sqlLapsedLeases = named("lapsed_leases")
-	sqlDueTasks     = named("due_tasks")
-	sqlQueues       = named("queues")
-	sqlOldestQueued = named("oldest_queued")
-	sqlParkedTasks  = named("parked_tasks")
-	sqlOverrunTasks = named("overrun_tasks")
-	sqlRenewLeases  = named("renew_leases")
-	sqlHoldRole     = named("hold_role")
-	sqlDropRole     = named("drop_role")
+	sqlLapsedLeases    = named("lapsed_leases")
+	sqlDueTasks        = named("due_tasks")
+	sqlQueues          = named("queues")
+	sqlOldestQueued    = named("oldest_queued")
+	sqlUnsettledAgents = named("unsettled_agents")
+	sqlParkedTasks     = named("parked_tasks")
+	sqlOverrunTasks    = named("overrun_tasks")
+	sqlRenewLeases     = named("renew_leases")
+	sqlHoldRole        = named("hold_role")
+	sqlDropRole        = named("drop_role")
 )
 
 // The statements of sql/deadletters.sql.
@@ -93,5 +94,6 @@ var (
 	sqlReadOutbox       = named("read_outbox")
 	sqlDropPublisher    = named("drop_publisher")
 	sqlOutboxLag        = named("outbox_lag")
+	sqlNow              = named("now")
 	sqlSchemaVersion    = named("schema_version")
 )

@@ -38,7 +38,18 @@ const (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // clock is real time that a test can move ahead.
-type clock struct{ ahead atomic.Int64 }
+type clock struct {
+	ahead atomic.Int64
+	// When it last jumped; nil for never.
+	jump atomic.Pointer[time.Time]
+}
+
+func (c *clock) jumped() time.Time {
+	if at := c.jump.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
 
 func (c *clock) now() time.Time           { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *clock) advance(by time.Duration) { c.ahead.Add(int64(by)) }
@@ -102,7 +113,8 @@ func (c *cluster) startPublisher() *publish.Publisher {
 func (c *cluster) newReaper(name string, agents *config.Agents) *Reaper {
 	c.Helper()
 	r, err := New(Options{
-		Holder: name, Engine: c.engine, Store: c.store, Agents: agents, NATS: c.nc, Now: c.clock.now, Logger: testkit.Logger(c),
+		Holder: name, Engine: c.engine, Store: c.store, Agents: agents, NATS: c.nc, Logger: testkit.Logger(c),
+		Now: c.clock.now, Jumped: c.clock.jumped,
 	})
 	require.NoError(c, err)
 	return r
@@ -191,4 +203,14 @@ func (c *cluster) deadLetters() []string {
 		list = append(list, fmt.Sprintf("%s %s after %d", l.TaskID, l.Reason, l.Attempts))
 	}
 	return list
+}
+
+func (c *cluster) renew(claim *taskstorev1.Claim) {
+	c.Helper()
+	answer, err := c.store.RenewLeases(c.Context(), &taskstorev1.RenewLeasesRequest{
+		Holder: holder, Lease: durationpb.New(lease),
+		Leases: []*taskstorev1.LeaseRef{{TaskId: claim.GetTask().GetId(), LeaseEpoch: claim.GetLeaseEpoch()}},
+	})
+	require.NoError(c, err)
+	require.Zero(c, answer.GetResults()[0].GetRefusal())
 }

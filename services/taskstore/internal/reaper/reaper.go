@@ -9,6 +9,7 @@ package reaper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -42,7 +43,9 @@ type Options struct {
 	Store  *store.Store
 	Agents *config.Agents
 	NATS   *nats.Conn
+	// The database's time, and when it last jumped; see package clock.
 	Now    func() time.Time
+	Jumped func() time.Time
 	Logger *slog.Logger
 	Meter  metric.Meter
 }
@@ -51,8 +54,9 @@ type Options struct {
 type Reaper struct {
 	*lifecycle.Loop
 	Options
-	duties []*duty
-	reaped metric.Int64Counter
+	duties   []*duty
+	reaped   metric.Int64Counter
+	unserved metric.Int64Gauge
 	// Where the last look for lost work ended.
 	lastQueue engine.Queue
 }
@@ -73,16 +77,19 @@ func New(o Options) (*Reaper, error) {
 	}
 	reaped, err := o.Meter.Int64Counter(telemetry.MetricReaped,
 		metric.WithDescription("Tasks that background work changed, by why and what became of them."))
-	if err != nil {
+	unserved, err2 := o.Meter.Int64Gauge(telemetry.MetricQueuesUnserved,
+		metric.WithDescription("Queues with tasks of an agent that is not in the agents file, which no executor runs."))
+	if err := errors.Join(err, err2); err != nil {
 		return nil, fmt.Errorf("create the reaper's metrics: %w", err)
 	}
-	r := &Reaper{Options: o, reaped: reaped}
+	r := &Reaper{Options: o, reaped: reaped, unserved: unserved}
 	r.duties = []*duty{
 		{name: "lapsed", every: taskEvery, do: r.expireLeases},
 		{name: "due", every: taskEvery, do: r.enqueueDue},
 		{name: "lost", every: taskEvery, do: r.enqueueLost},
 		{name: "overrun", every: taskEvery, do: r.expireTurns},
 		{name: "parked", every: taskEvery, do: r.expireParked},
+		{name: "unserved queues", every: purgeEvery, do: r.reportUnserved},
 		{name: "purge dedupe records", every: purgeEvery, do: r.purgeDedupe},
 		{name: "purge direct messages", every: purgeEvery, do: r.purgeDirects},
 		{name: "purge contexts", every: purgeEvery, do: r.purgeContexts},

@@ -16,7 +16,12 @@ import (
 // ends it: its executor does so itself, if it can.
 const turnMargin = 30 * time.Second
 
+// expireLeases leaves all leases alone for a while after the clock has jumped: those
+// of living holders have not lapsed, and are renewed by then.
 func (r *Reaper) expireLeases(ctx context.Context) (bool, error) {
+	if jumped := r.Jumped(); !jumped.IsZero() && time.Since(jumped) < r.longestLease() {
+		return false, nil
+	}
 	lapsed, err := r.Engine.LapsedLeases(ctx, r.Now(), taskLimit)
 	if err != nil || len(lapsed) == 0 {
 		return false, err
@@ -33,7 +38,7 @@ func (r *Reaper) enqueueDue(ctx context.Context) (bool, error) {
 }
 
 func (r *Reaper) expireTurns(ctx context.Context) (bool, error) {
-	return r.eachAgent(func(a *config.Agent) (bool, error) {
+	return r.eachAgent(ctx, func(a config.Agent) (bool, error) {
 		before := r.Now().Add(-a.MaxRuntime.Value() - turnMargin)
 		ids, err := r.Engine.OverrunTasks(ctx, a.Name, before, taskLimit)
 		if err != nil || len(ids) == 0 {
@@ -44,7 +49,7 @@ func (r *Reaper) expireTurns(ctx context.Context) (bool, error) {
 }
 
 func (r *Reaper) expireParked(ctx context.Context) (bool, error) {
-	return r.eachAgent(func(a *config.Agent) (bool, error) {
+	return r.eachAgent(ctx, func(a config.Agent) (bool, error) {
 		before := r.Now().Add(-a.InputTimeout.Value())
 		ids, err := r.Engine.ParkedTasks(ctx, a.Name, before, taskLimit)
 		if err != nil || len(ids) == 0 {
@@ -54,14 +59,26 @@ func (r *Reaper) expireParked(ctx context.Context) (bool, error) {
 	})
 }
 
-// eachAgent does a duty for each agent of the agents file.
-func (r *Reaper) eachAgent(do func(*config.Agent) (bool, error)) (bool, error) {
+func (r *Reaper) longestLease() time.Duration {
+	longest := r.Agents.Settings("").Lease.Value()
+	for _, a := range r.Agents.Agents {
+		longest = max(longest, a.Lease.Value())
+	}
+	return longest
+}
+
+// eachAgent does a duty for each agent that has unsettled tasks, be it in the
+// agents file or not.
+func (r *Reaper) eachAgent(ctx context.Context, do func(config.Agent) (bool, error)) (bool, error) {
+	names, err := r.Engine.UnsettledAgents(ctx)
+	if err != nil {
+		return false, err
+	}
 	full := false
-	for i := range r.Agents.Agents {
-		a := &r.Agents.Agents[i]
-		more, err := do(a)
+	for _, name := range names {
+		more, err := do(r.Agents.Settings(name))
 		if err != nil {
-			return false, fmt.Errorf("agent %s: %w", a.Name, err)
+			return false, fmt.Errorf("agent %s: %w", name, err)
 		}
 		full = full || more
 	}

@@ -65,6 +65,38 @@ ORDER BY queued_at, id
 LIMIT ?`, q.Agent, q.Tenant, before, limit)
 }
 
+// UnsettledAgents implements engine.Keeper. It goes from one agent to the next in
+// the indexes and not over all tasks.
+func (e *Engine) UnsettledAgents(ctx context.Context) ([]string, error) {
+	var agents []string
+	err := e.read(ctx, func(c *conn) error {
+		for last, more := "", true; more; {
+			more = false
+			err := c.query(`
+SELECT min(agent)
+FROM (
+	SELECT min(agent) AS agent FROM tasks WHERE state IN (6, 8) AND agent > ?1
+	UNION ALL
+	SELECT min(agent) FROM tasks WHERE turn_started_at IS NOT NULL AND agent > ?1
+)`, func(r *row) error {
+				if agent := r.text(); agent != "" {
+					last, more = agent, true
+					agents = append(agents, agent)
+				}
+				return nil
+			}, last)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read agents with unsettled tasks: %w", err)
+	}
+	return agents, nil
+}
+
 // ParkedTasks implements engine.Keeper.
 func (e *Engine) ParkedTasks(ctx context.Context, agent string, before time.Time, limit int) ([]string, error) {
 	return e.readIDs(ctx, "parked tasks", `

@@ -11,7 +11,7 @@ import (
 // RenewLeases implements engine.Writer.
 func (e *Engine) RenewLeases(ctx context.Context, holder string, refs []engine.LeaseRef, until time.Time) ([]engine.Renewal, error) {
 	renewals := make([]engine.Renewal, len(refs))
-	err := e.write(ctx, func(c *conn) error {
+	err := e.writeNext(ctx, func(c *conn) error {
 		for i, ref := range refs {
 			moved, err := c.exec(`
 UPDATE leases

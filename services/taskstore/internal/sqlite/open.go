@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 )
@@ -21,6 +22,9 @@ const (
 // Engine is a SQLite database.
 type Engine struct {
 	writer *pool
+	// Held by the one write that waits for the writer or has it, heartbeats apart:
+	// they are never behind more than the write that runs.
+	turn   chan struct{}
 	reader *pool
 	// Of the newest migration that this program knows.
 	schema int64
@@ -45,7 +49,7 @@ func Open(ctx context.Context, path string) (*Engine, error) {
 		writer.close()
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	return &Engine{writer: writer, reader: reader, schema: schema}, nil
+	return &Engine{writer: writer, turn: make(chan struct{}, 1), reader: reader, schema: schema}, nil
 }
 
 // Ping reads the schema's version through a reader.
@@ -73,8 +77,23 @@ func (e *Engine) Close() {
 	e.writer.close()
 }
 
-// write runs f in the one transaction that may write.
+// Now implements engine.Engine: a file has no clock but its process's.
+func (e *Engine) Now(context.Context) (time.Time, error) { return time.Now(), nil }
+
+// write runs f in the one transaction that may write, after those that came before.
 func (e *Engine) write(ctx context.Context, f func(*conn) error) error {
+	select {
+	case e.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-e.turn }()
+	return e.writeNext(ctx, f)
+}
+
+// writeNext is write before all that wait: what it does is short, and must not be
+// late.
+func (e *Engine) writeNext(ctx context.Context, f func(*conn) error) error {
 	return e.writer.use(ctx, func(c *conn) error { return c.transact(ctx, "BEGIN IMMEDIATE", f) })
 }
 

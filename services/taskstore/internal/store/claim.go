@@ -77,7 +77,7 @@ func (s *Store) checkClaims(r *taskstorev1.ClaimTasksRequest) (time.Duration, er
 			return 0, err
 		}
 	}
-	return s.leaseOf(r.GetLease().AsDuration(), s.agent(r.GetAgent()).Lease.Value())
+	return s.leaseOf(r.GetLease().AsDuration(), s.Agents.Settings(r.GetAgent()).Lease.Value())
 }
 
 // leaseOf is how long a lease holds: what was asked for, or the agent's default.

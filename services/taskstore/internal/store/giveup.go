@@ -21,7 +21,7 @@ var giveUpTexts = map[string]string{
 
 // exhausted tells whether the claim that just ended was the turn's last one.
 func (s *Store) exhausted(t *engine.Task) bool {
-	return int(t.Attempt) >= s.agent(t.Agent).MaxAttempts
+	return int(t.Attempt) >= s.Agents.Settings(t.Agent).MaxAttempts
 }
 
 // giveUp fails a task that its executor doesn't end.

@@ -87,12 +87,3 @@ func splittable(err error) bool {
 func inDoubt(err error) bool {
 	return errors.Is(err, engine.ErrInDoubt) || errors.Is(err, context.DeadlineExceeded)
 }
-
-// agent finds an agent's settings; one that left the agents file keeps its tasks
-// and gets the defaults.
-func (s *Store) agent(name string) config.Agent {
-	if a := s.Agents.Agent(name); a != nil {
-		return *a
-	}
-	return config.Agent{MaxAttempts: 3, Lease: config.Duration(15 * time.Second)}
-}

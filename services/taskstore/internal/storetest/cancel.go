@@ -1,9 +1,12 @@
 package storetest
 
 import (
+	"time"
+
 	"github.com/errandhq/errand/pkg/a2aerr"
 	"github.com/errandhq/errand/pkg/task"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+	"github.com/errandhq/errand/services/taskstore/internal/store"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -39,6 +42,36 @@ var cancelCases = map[string]func(*fixture){
 			require.Empty(f, n.Controls)
 		}
 		require.Equal(f, taskstorev1.Refusal_REFUSAL_TERMINAL, f.tryClaim(queued).GetRefusal())
+	},
+	"a cancel commits at once wherever the task stands": func(f *fixture) {
+		delayed := f.running()
+		require.Zero(f, f.release(delayed, true, time.Hour))
+		lapsed := f.running()
+		taken := f.running()
+		f.clock.advance(lease + time.Millisecond) // nobody has seen that one lease lapsed
+		require.Equal(f, store.Requeued, f.expireLease(taken))
+		for name, c := range map[string]struct {
+			id   string
+			told bool
+		}{
+			"queued":               {f.start("go"), false},
+			"delayed":              {delayed.GetTask().GetId(), false},
+			"running":              {f.running().GetTask().GetId(), true},
+			"asks for input":       {f.settled(task.InputRequired).GetTask().GetId(), false},
+			"asks for credentials": {f.settled(task.AuthRequired).GetTask().GetId(), false},
+			"lease lapsed":         {lapsed.GetTask().GetId(), true},
+			"lease taken away":     {taken.GetTask().GetId(), false},
+		} {
+			f.sent.take()
+			_, before := f.get(c.id)
+			answer := f.cancel(c.id)
+			require.Equal(f, task.Canceled, answer.GetTask().GetStatus().GetState(), name)
+			require.Equal(f, before+1, answer.GetVersion(), name)
+			require.Equal(f, c.told, len(f.sent.take()[0].Controls) == 1, name)
+			require.Equal(f, taskstorev1.Refusal_REFUSAL_TERMINAL, f.tryClaim(c.id).GetRefusal(), name)
+		}
+		require.Equal(f, store.Left, f.expireLease(lapsed), "the reaper comes too late")
+		require.Equal(f, store.Left, f.store.Enqueue(f.Context(), []string{delayed.GetTask().GetId()})[0].Value)
 	},
 	"canceled again returns the task": func(f *fixture) {
 		id := f.start("go")

@@ -34,6 +34,8 @@ func Run(t *testing.T, open func(t *testing.T) Database) {
 		"cancel":    cancelCases,
 		"claim":     claimCases,
 		"lease":     leaseCases,
+		"lapse":     lapseCases,
+		"clock":     clockCases,
 		"write":     writeCases,
 		"artifact":  artifactCases,
 		"park":      parkCases,

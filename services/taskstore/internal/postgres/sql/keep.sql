@@ -66,6 +66,25 @@ WHERE t.agent = @agent::text
 ORDER BY t.queued_at, t.id
 LIMIT @limit::bigint;
 
+-- name: unsettled_agents
+-- Steps from agent to agent through the indexes.
+WITH RECURSIVE unsettled (agent) AS (
+    SELECT least(
+        (SELECT min(p.agent) FROM tasks AS p WHERE p.state IN (6, 8)),
+        (SELECT min(r.agent) FROM tasks AS r WHERE r.turn_started_at IS NOT NULL)
+    )
+    UNION ALL
+    SELECT least(
+        (SELECT min(p.agent) FROM tasks AS p WHERE p.state IN (6, 8) AND p.agent > u.agent),
+        (SELECT min(r.agent) FROM tasks AS r WHERE r.turn_started_at IS NOT NULL AND r.agent > u.agent)
+    )
+    FROM unsettled AS u
+    WHERE u.agent IS NOT NULL
+)
+SELECT u.agent
+FROM unsettled AS u
+WHERE u.agent IS NOT NULL;
+
 -- name: parked_tasks
 SELECT t.id
 FROM tasks AS t

@@ -62,6 +62,9 @@ CROSS JOIN LATERAL (
     LIMIT @limit::bigint
 ) AS e;
 
+-- name: now
+SELECT clock_timestamp();
+
 -- name: schema_version
 SELECT
     coalesce(max(version_id), 0),
