@@ -199,6 +199,27 @@ func TestTheOlderErrorProfileIsPerAgent(t *testing.T) {
 	require.Equal(t, "FailedPrecondition", push("echo"))
 }
 
+// The version is checked before the routing id, which says whose profile counts.
+func TestTheOlderErrorProfileCountsForVersionsToo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	old := with(t.Context(), "A2A-Version", "0.3")
+	for agent, code := range map[string]string{"repeat": "Unimplemented", "echo": "FailedPrecondition", "nobody": "FailedPrecondition"} {
+		require.Equal(t, code, overGRPC{}.call(old, b, "GetTask", `{"tenant":"self.`+agent+`","id":"t"}`).failed.code)
+		_, failed := overGRPC{}.stream(old, b, "SubscribeToTask", `{"tenant":"self.`+agent+`","id":"t"}`)
+		require.Equal(t, code, failed.code)
+	}
+}
+
+func TestSelfAloneIsNoRoutingID(t *testing.T) {
+	t.Parallel()
+	onAllBindings(t, func(t *testing.T, over binding) {
+		b := newBench(t)
+		require.Equal(t, "tenant", over.call(t.Context(), b, "SendMessage", to("self")).failed.field)
+		require.Nil(t, over.call(t.Context(), b, "SendMessage", to("self.echo")).failed)
+	})
+}
+
 func grpcCode(t *testing.T, b *bench, operation, params string) (string, error) {
 	t.Helper()
 	err := b.grpc.Invoke(outgoing(t.Context()), "/lf.a2a.v1.A2AService/"+operation, request(operation, params), messages[operation][1])

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -58,6 +59,8 @@ type failed struct {
 	reason, field, message string
 	code                   string // gRPC code
 	http, jsonrpc          int    // 0 where the binding has none
+	// Of the RetryInfo; 0 without one.
+	retry time.Duration
 }
 
 func (o outcome) message(t *testing.T, m proto.Message) {
@@ -204,7 +207,7 @@ func (overGRPC) call(ctx context.Context, b *bench, operation, params string) ou
 
 func fromGRPC(err error) *failed {
 	e := a2aerr.From(err)
-	f := &failed{reason: e.Reason, message: e.Message, code: e.Code.String()}
+	f := &failed{reason: e.Reason, message: e.Message, code: grpcstatus.Code(err).String(), retry: e.RetryAfter()}
 	for _, d := range e.Details {
 		if bad, ok := d.(*errdetails.BadRequest); ok {
 			f.field = bad.GetFieldViolations()[0].GetField()
@@ -350,6 +353,7 @@ type wireError struct {
 
 type wireDetail struct {
 	Reason          string `json:"reason"`
+	RetryDelay      string `json:"retryDelay"`
 	FieldViolations []struct {
 		Field string `json:"field"`
 	} `json:"fieldViolations"`
@@ -360,6 +364,12 @@ func (e wireError) failed() *failed {
 	for _, d := range append(e.Details, e.Data...) {
 		if d.Reason != "" {
 			f.reason = d.Reason
+		}
+		if d.RetryDelay != "" {
+			var err error
+			if f.retry, err = time.ParseDuration(d.RetryDelay); err != nil {
+				panic(err)
+			}
 		}
 		if len(d.FieldViolations) > 0 {
 			f.field = d.FieldViolations[0].Field

@@ -23,7 +23,9 @@ import (
 	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/services/gateway/internal/admission"
 	"github.com/errandhq/errand/services/gateway/internal/grpcbind"
+	"github.com/errandhq/errand/services/gateway/internal/load"
 	"github.com/errandhq/errand/services/gateway/internal/operation"
+	"github.com/errandhq/errand/services/gateway/internal/storecall"
 	"github.com/errandhq/errand/services/gateway/internal/watch"
 )
 
@@ -60,6 +62,7 @@ type Service struct {
 	store      taskstorev1.TaskStoreServiceClient
 	operations *operation.Service
 	gate       *admission.Gate
+	load       *load.Limit
 	grpc       *rpc.Server
 	http       *httpServer
 }
@@ -73,8 +76,9 @@ func New(_ context.Context, cfg Config) (*Service, error) {
 	s := &Service{
 		Group: lifecycle.NewGroup(cfg.Logger),
 		cfg:   cfg,
-		store: taskstorev1.NewTaskStoreServiceClient(cfg.TaskStore),
+		store: taskstorev1.NewTaskStoreServiceClient(storecall.Conn{ClientConnInterface: cfg.TaskStore, Limit: limits.Call.Value()}),
 		gate:  &admission.Gate{Authenticator: cfg.Authenticator, Agents: cfg.Agents},
+		load:  load.New(limits.Requests, limits.BodyMemory),
 	}
 	watcher := watch.New(watch.Config{
 		Client: notifierv1.NewNotifierServiceClient(cfg.Notifier), Logger: cfg.Logger, Buffer: limits.SubscriberBuffer,
@@ -84,7 +88,7 @@ func New(_ context.Context, cfg Config) (*Service, error) {
 	})
 	var err error
 	s.grpc, err = grpcbind.NewServer(grpcbind.Config{
-		Addr: cfg.GRPC, Gate: s.gate, Operations: s.operations, Limits: limits, Logger: cfg.Logger, Telemetry: cfg.Telemetry,
+		Addr: cfg.GRPC, Gate: s.gate, Load: s.load, Operations: s.operations, Limits: limits, Logger: cfg.Logger, Telemetry: cfg.Telemetry,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("build gRPC server: %w", err)

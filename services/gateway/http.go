@@ -24,14 +24,14 @@ import (
 // handler puts the parts of HTTP together for a server at an address.
 func (s *Service) handler(ctx context.Context, addr net.Addr) (http.Handler, error) {
 	limits := s.cfg.Agents.Limits
-	overREST, err := rest.New(ctx, rest.Config{Gate: s.gate, Operations: s.operations, Limits: limits, Logger: s.cfg.Logger})
+	overREST, err := rest.New(ctx, rest.Config{Gate: s.gate, Load: s.load, Operations: s.operations, Limits: limits, Logger: s.cfg.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("build HTTP+JSON binding: %w", err)
 	}
 	r := &router{
 		agents:  s.cfg.Agents,
 		logger:  s.cfg.Logger,
-		jsonrpc: &jsonrpc.Handler{Gate: s.gate, Operations: s.operations, Limits: limits, Logger: s.cfg.Logger},
+		jsonrpc: &jsonrpc.Handler{Gate: s.gate, Load: s.load, Operations: s.operations, Limits: limits, Logger: s.cfg.Logger},
 		rest:    overREST,
 		cards:   map[string]http.Handler{},
 	}

@@ -23,6 +23,9 @@ type Request struct {
 	Metadata auth.Metadata
 	// QueryVersion is the query parameter A2A-Version; HTTP only.
 	QueryVersion string
+	// RoutingID is set where the request has been read already, so that an error that
+	// comes before its routing is told as its agent wants.
+	RoutingID string
 	// Base is the agent that the base path names; nil if it names none.
 	Base *config.Agent
 	// Activated tells the sender which extensions are active, before anything
@@ -51,6 +54,9 @@ func (g *Gate) Admit(ctx context.Context, r Request) (context.Context, error) {
 	s := &Sender{Identity: identity, request: r, agents: g.Agents, agent: r.Base}
 	if s.agent == nil {
 		s.agent = g.Agents.Default()
+	}
+	if _, agent, err := s.resolve(r.RoutingID); err == nil && agent != nil {
+		s.agent = agent
 	}
 	ctx = context.WithValue(ctx, key{}, s)
 	return ctx, checkVersion(r, g.Agents.DefaultVersion)

@@ -72,7 +72,8 @@ func Refused(ctx context.Context, parseErr error) error {
 	return parseErr
 }
 
-// self stands for the sender's own tenant in cards that all senders read.
+// self stands for the sender's own tenant in cards that all senders read. Alone it
+// names no agent, and no tenant either.
 const self = "self"
 
 func (s *Sender) resolve(routingID string) (tenant string, agent *config.Agent, err error) {
@@ -80,11 +81,11 @@ func (s *Sender) resolve(routingID string) (tenant string, agent *config.Agent, 
 		return s.Tenant, s.agent, nil
 	}
 	tenant, name, named := strings.Cut(routingID, ".")
-	if tenant == self {
-		tenant = s.Tenant
-	}
 	if !named {
 		return tenant, s.agent, nil
+	}
+	if tenant == self {
+		tenant = s.Tenant
 	}
 	if base := s.request.Base; base != nil && base.Name != name {
 		return "", nil, a2aerr.Invalid("tenant", "must not name another agent than the path")

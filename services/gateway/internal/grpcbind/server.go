@@ -14,6 +14,7 @@ import (
 	"github.com/errandhq/errand/pkg/rpc"
 	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/services/gateway/internal/admission"
+	"github.com/errandhq/errand/services/gateway/internal/load"
 	"github.com/errandhq/errand/services/gateway/internal/operation"
 )
 
@@ -22,18 +23,23 @@ type Config struct {
 	// Addr is the address to listen on.
 	Addr       string
 	Gate       *admission.Gate
+	Load       *load.Limit
 	Operations *operation.Service
 	Limits     config.Limits
 	Logger     *slog.Logger
 	Telemetry  *telemetry.Telemetry
 }
 
+// slack is how much more than allowed is read of a request, so that its refusal can
+// have an ErrorInfo. Whatever is larger still gRPC refuses itself, by a bare status.
+const slack = 2
+
 // NewServer returns a server of the binding.
 func NewServer(cfg Config) (*rpc.Server, error) {
-	around := interceptor{gate: cfg.Gate, logger: cfg.Logger}
+	around := interceptor{gate: cfg.Gate, load: cfg.Load, limit: cfg.Limits.Body, logger: cfg.Logger}
 	server, err := rpc.NewServer(rpc.ServerConfig{
 		Addr:           cfg.Addr,
-		MaxRecvBytes:   cfg.Limits.Body,
+		MaxRecvBytes:   slack * cfg.Limits.Body,
 		Interceptors:   []rpc.Interceptor{{Name: "admission", Unary: around.unary, Stream: around.stream}},
 		FailuresLogged: true,
 		Telemetry:      cfg.Telemetry,

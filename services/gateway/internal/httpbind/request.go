@@ -1,6 +1,7 @@
 package httpbind
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/errandhq/errand/pkg/a2aerr"
 	"github.com/errandhq/errand/services/gateway/internal/admission"
+	"github.com/errandhq/errand/services/gateway/internal/load"
 )
 
 // Media types of JSON bodies (A2A §9.1, §11.1).
@@ -63,15 +65,33 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int) ([]byte, error)
 	if r.ContentLength > int64(limit) {
 		return nil, tooLarge(limit)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
+	body, err := io.ReadAll(held{r.Context(), http.MaxBytesReader(w, r.Body, int64(limit))})
 	var exceeded *http.MaxBytesError
+	var refused *a2aerr.Error
 	switch {
 	case errors.As(err, &exceeded):
 		return nil, tooLarge(limit)
+	case errors.As(err, &refused):
+		return nil, refused
 	case err != nil:
 		return nil, a2aerr.ParseError("the body ended early")
 	}
 	return body, nil
+}
+
+// held counts what it reads among the bodies of all requests. Not what a sender
+// announces: that would be held while nothing comes.
+type held struct {
+	ctx context.Context //nolint:containedctx // of one read to the end
+	io.Reader
+}
+
+func (h held) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	if refused := load.Hold(h.ctx, n); refused != nil {
+		return n, refused
+	}
+	return n, err //nolint:wrapcheck // as a reader does
 }
 
 func tooLarge(limit int) error {

@@ -15,12 +15,14 @@ import (
 	"github.com/errandhq/errand/services/gateway/internal/admission"
 	"github.com/errandhq/errand/services/gateway/internal/failure"
 	"github.com/errandhq/errand/services/gateway/internal/httpbind"
+	"github.com/errandhq/errand/services/gateway/internal/load"
 	"github.com/errandhq/errand/services/gateway/internal/operation"
 )
 
 // Handler serves the binding at one path.
 type Handler struct {
 	Gate       *admission.Gate
+	Load       *load.Limit
 	Operations *operation.Service
 	Limits     config.Limits
 	Logger     *slog.Logger
@@ -40,27 +42,37 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.fail(err)
 		return
 	}
-	ctx, admitErr := h.Gate.Admit(r.Context(), httpbind.Admission(w, r))
+	ctx, leave, refusal := h.Load.Enter(r.Context())
+	defer leave()
+	if refusal == nil {
+		ctx, refusal = h.Gate.Admit(ctx, httpbind.Admission(w, r))
+	}
 	x.r = r.WithContext(ctx)
-	if refusedByHTTP(admitErr) {
-		x.fail(admitErr)
+	if refusedByHTTP(refusal) {
+		x.fail(refusal)
 		return
 	}
-	body, err := httpbind.ReadBody(w, r, h.Limits.Body)
-	if err == nil {
-		err = httpbind.Unhurried(w)
-	}
-	if err == nil {
-		x.request, err = parse(body, h.Limits)
-	}
-	if admitErr != nil { // not refused before, so that the refusal has the request's id
-		err = admitErr
+	err := x.read()
+	if refusal != nil { // not told before, so that it has the request's id
+		err = refusal
 	}
 	if err != nil {
 		x.fail(err)
 		return
 	}
 	x.serve()
+}
+
+// read reads the request object.
+func (x *exchange) read() error {
+	body, err := httpbind.ReadBody(x.w, x.r, x.Limits.Body)
+	if err == nil {
+		err = httpbind.Unhurried(x.w)
+	}
+	if err == nil {
+		x.request, err = parse(body, x.Limits)
+	}
+	return err
 }
 
 // refusedByHTTP tells whether an error has an HTTP status of its own.

@@ -93,5 +93,6 @@ func (x *exchange) params(m proto.Message) error {
 	if err != nil {
 		return admission.Refused(x.ctx(), err)
 	}
+	x.request.Params = nil // which a request that waits would keep
 	return nil
 }

@@ -46,8 +46,6 @@ func (s *Service) acceptDirect(ctx context.Context, call *admission.Call, m mess
 }
 
 func (s *Service) find(ctx context.Context, call *admission.Call, m message) (*sent, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	found, err := s.cfg.Store.FindMessage(ctx, &taskstorev1.FindMessageRequest{
 		Scope: call.Scope(), MessageId: m.GetMessageId(), Fingerprint: m.fingerprint, HistoryLength: m.historyLength,
 	})
@@ -58,7 +56,7 @@ func (s *Service) find(ctx context.Context, call *admission.Call, m message) (*s
 }
 
 func (s *Service) ask(ctx context.Context, call *admission.Call, m message) (*executorv1.DirectReply, error) {
-	ctx, cancel := finishing(ctx, s.cfg.Limits.Direct.Value())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.Limits.Direct.Value())
 	defer cancel()
 	answer, err := s.cfg.Executors.Request(ctx, &executorv1.DirectRequest{
 		Tenant: call.Tenant, Agent: call.Agent.Name, Message: m.Message, Request: m.request,
@@ -84,8 +82,7 @@ func (s *Service) storeReply(ctx context.Context, call *admission.Call, m messag
 	if reply.GetContextId() == "" {
 		reply.ContextId = task.NewID()
 	}
-	ctx, cancel := finishing(ctx, storeTimeout)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	stored, err := s.cfg.Store.StoreReply(ctx, &taskstorev1.StoreReplyRequest{
 		Scope: call.Scope(), Message: m.Message, Reply: reply,
 		Dedupe: m.fingerprint != nil, Fingerprint: m.fingerprint, HistoryLength: m.historyLength,

@@ -11,6 +11,7 @@ import (
 	"github.com/errandhq/errand/pkg/a2aerr"
 	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/services/gateway/internal/admission"
+	"github.com/errandhq/errand/services/gateway/internal/load"
 	"github.com/errandhq/errand/services/gateway/internal/validate"
 )
 
@@ -70,6 +71,7 @@ func (s *Service) open(ctx context.Context, call *admission.Call, begin func(con
 		t.Close()
 		return nil, err
 	}
+	load.Wait(ctx)
 	return t, nil
 }
 
@@ -125,9 +127,7 @@ func (t *Stream) begin(ctx context.Context) error {
 // that and the live events comes from the event log; a snapshot takes the place
 // of what the log no longer holds, and of a version that the task never had.
 func (t *Stream) resume(ctx context.Context, after int64) error {
-	limited, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	page, err := t.service.cfg.Store.ListEvents(limited, &taskstorev1.ListEventsRequest{
+	page, err := t.service.cfg.Store.ListEvents(ctx, &taskstorev1.ListEventsRequest{
 		Scope: t.call.Scope(), TaskId: t.taskID, After: after,
 	})
 	if err != nil {

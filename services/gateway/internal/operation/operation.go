@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// storeTimeout bounds one call to the task store.
-	storeTimeout = 10 * time.Second
 	// watchTimeout bounds how long a watch may take to become live.
 	watchTimeout = 5 * time.Second
 	// retryPause is what a refused sender should wait.
@@ -37,7 +35,9 @@ type Executors interface {
 	Request(ctx context.Context, request *executorv1.DirectRequest) (*executorv1.DirectReply, error)
 }
 
-// Config is what the operations work with.
+// Config is what the operations work with. Calls of Store end in time by themselves.
+// A write is called with a context that outlives the sender's connection: what was
+// begun is finished.
 type Config struct {
 	Store     taskstorev1.TaskStoreServiceClient
 	Watcher   Watcher
@@ -86,10 +86,4 @@ func (s *Service) bounded(ctx context.Context) (context.Context, context.CancelF
 		detach()
 		cancel(context.Canceled)
 	}
-}
-
-// finishing returns a context for a write, which outlives the sender's connection:
-// what was begun is finished.
-func finishing(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
 }

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/protobuf/proto"
 
 	eventv1 "github.com/errandhq/errand/proto/gen/errand/event/v1"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
@@ -104,8 +105,10 @@ func result(o outcome, duplicate bool, historyLength *int32) *sent {
 }
 
 // accept makes the message a direct exchange or a task. Only a first message to
-// an agent whose lifecycle allows it can be answered directly.
+// an agent whose lifecycle allows it can be answered directly. The request is empty
+// afterwards, so that nobody who waits for the task keeps what was sent.
 func (s *Service) accept(ctx context.Context, call *admission.Call, r *a2apb.SendMessageRequest) (*sent, error) {
+	defer proto.Reset(r)
 	m := message{Message: r.GetMessage(), request: requestInfo(ctx, call, r), historyLength: historyLength(r)}
 	if call.Agent.Dedupe.On() {
 		m.fingerprint = task.Fingerprint(r.GetMessage())
@@ -127,8 +130,7 @@ type message struct {
 }
 
 func (s *Service) acceptTask(ctx context.Context, call *admission.Call, m message) (*sent, error) {
-	ctx, cancel := finishing(ctx, storeTimeout)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	accepted, err := s.cfg.Store.AcceptMessage(ctx, &taskstorev1.AcceptMessageRequest{
 		Scope:         call.Scope(),
 		Message:       m.Message,

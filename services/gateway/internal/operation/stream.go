@@ -117,9 +117,7 @@ func (t *Stream) nextEvent(ctx context.Context) (*eventv1.Event, error) {
 // replay returns the next event of the log, which may not reach back far enough.
 func (t *Stream) replay(ctx context.Context) (*eventv1.Event, error) {
 	if len(t.log) == 0 {
-		limited, cancel := context.WithTimeout(ctx, storeTimeout)
-		defer cancel()
-		page, err := t.service.cfg.Store.ListEvents(limited, &taskstorev1.ListEventsRequest{
+		page, err := t.service.cfg.Store.ListEvents(ctx, &taskstorev1.ListEventsRequest{
 			Scope: t.call.Scope(), TaskId: t.taskID, After: t.sent,
 		})
 		if err != nil {
@@ -138,9 +136,7 @@ func (t *Stream) replay(ctx context.Context) (*eventv1.Event, error) {
 
 // snapshot reads the task and makes it the next update.
 func (t *Stream) snapshot(ctx context.Context) (Update, error) {
-	limited, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	got, err := t.service.cfg.Store.GetTask(limited, &taskstorev1.GetTaskRequest{
+	got, err := t.service.cfg.Store.GetTask(ctx, &taskstorev1.GetTaskRequest{
 		Scope: t.call.Scope(), TaskId: t.taskID, HistoryLength: t.historyLength,
 	})
 	if err != nil {

@@ -24,8 +24,6 @@ func (s *Service) GetTask(ctx context.Context, r *a2apb.GetTaskRequest) (*a2apb.
 	if err := validate.Get(r, s.cfg.Limits); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	got, err := s.cfg.Store.GetTask(ctx, &taskstorev1.GetTaskRequest{
 		Scope: call.Scope(), TaskId: r.GetId(), HistoryLength: r.HistoryLength,
 	})
@@ -46,8 +44,6 @@ func (s *Service) ListTasks(ctx context.Context, r *a2apb.ListTasksRequest) (*a2
 	if err := validate.List(r, s.cfg.Limits); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	page, err := s.cfg.Store.ListTasks(ctx, &taskstorev1.ListTasksRequest{
 		Scope:                call.Scope(),
 		ContextId:            r.GetContextId(),
@@ -78,8 +74,7 @@ func (s *Service) CancelTask(ctx context.Context, r *a2apb.CancelTaskRequest) (*
 	if err := validate.Cancel(r, s.cfg.Limits); err != nil {
 		return nil, err
 	}
-	ctx, cancel := finishing(ctx, storeTimeout)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	canceled, err := s.cfg.Store.CancelTask(ctx, &taskstorev1.CancelTaskRequest{
 		Scope: call.Scope(), TaskId: r.GetId(), Metadata: r.GetMetadata(),
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/services/gateway/internal/admission"
+	"github.com/errandhq/errand/services/gateway/internal/load"
 	"github.com/errandhq/errand/services/gateway/internal/watch"
 )
 
@@ -28,12 +29,19 @@ func (a *sent) settled() bool {
 	return a.version > a.accepted && task.Settled(a.task.GetStatus().GetState())
 }
 
+// forget keeps of the task what waiting takes: it is read again at the end.
+func (a *sent) forget() {
+	a.task = &a2apb.Task{Id: a.task.GetId(), Status: &a2apb.TaskStatus{State: a.task.GetStatus().GetState()}}
+}
+
 // settle waits until the task is settled and reads it. When the wait takes longer
 // than allowed, the task is what it is then.
 func (s *Service) settle(ctx context.Context, call *admission.Call, a *sent) error {
 	if a.settled() {
 		return nil
 	}
+	load.Wait(ctx)
+	a.forget()
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	limited, cancelLimit := context.WithTimeoutCause(ctx, s.cfg.Limits.Wait.Value(), errWaitedLongEnough)
@@ -52,9 +60,7 @@ var errWaitedLongEnough = errors.New("waited as long as a request may")
 
 // reload reads the task again.
 func (s *Service) reload(ctx context.Context, call *admission.Call, a *sent) error {
-	limited, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	got, err := s.cfg.Store.GetTask(limited, &taskstorev1.GetTaskRequest{
+	got, err := s.cfg.Store.GetTask(ctx, &taskstorev1.GetTaskRequest{
 		Scope: call.Scope(), TaskId: a.task.GetId(), HistoryLength: a.historyLength,
 	})
 	if err != nil {
@@ -159,9 +165,7 @@ func (w *waiting) next(ctx context.Context) (watch.Item, error) {
 // look asks the store whether reading the task is worth it. A store that can't
 // be reached is asked again later: the message has been accepted.
 func (w *waiting) look(ctx context.Context) bool {
-	limited, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	got, err := w.service.cfg.Store.GetVersions(limited, &taskstorev1.GetVersionsRequest{
+	got, err := w.service.cfg.Store.GetVersions(ctx, &taskstorev1.GetVersionsRequest{
 		Tasks: []*taskstorev1.TaskRef{{Tenant: w.call.Tenant, TaskId: w.sent.task.GetId()}},
 	})
 	if err != nil {

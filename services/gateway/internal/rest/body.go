@@ -37,6 +37,7 @@ func newBody(data []byte, params map[string]string, limits config.Limits) *body 
 // official clients send either to operations that have nothing to say.
 func (b *body) decode(m proto.Message) error {
 	text := bytes.TrimSpace(b.data)
+	b.data = nil // which a request that waits would keep
 	if len(text) > 0 && string(text) != "null" {
 		b.err = a2ajson.Unmarshal(text, m, a2ajson.Limits{Depth: b.limits.Depth, Values: b.limits.Values})
 	}

@@ -19,12 +19,14 @@ import (
 	"github.com/errandhq/errand/services/gateway/internal/admission"
 	"github.com/errandhq/errand/services/gateway/internal/failure"
 	"github.com/errandhq/errand/services/gateway/internal/httpbind"
+	"github.com/errandhq/errand/services/gateway/internal/load"
 	"github.com/errandhq/errand/services/gateway/internal/operation"
 )
 
 // Config is what the binding works with.
 type Config struct {
 	Gate       *admission.Gate
+	Load       *load.Limit
 	Operations *operation.Service
 	Limits     config.Limits
 	Logger     *slog.Logger
@@ -104,7 +106,12 @@ func negotiate(r *http.Request) string {
 // admit stands before every route.
 func (h *Handler) admit(next runtime.HandlerFunc) runtime.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request, params map[string]string) {
-		ctx, err := h.prepare(w, r, params)
+		ctx, leave, err := h.cfg.Load.Enter(r.Context())
+		defer leave()
+		r = r.WithContext(ctx)
+		if err == nil {
+			ctx, err = h.prepare(w, r, params)
+		}
 		if err != nil {
 			h.fail(ctx, h.mux, nil, w, r, err)
 			return

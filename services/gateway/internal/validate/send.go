@@ -19,7 +19,8 @@ func Send(r *a2apb.SendMessageRequest, limits config.Limits) error {
 	if r.GetMessage() == nil {
 		return a2aerr.Invalid("message", "is required")
 	}
-	if err := message(r.GetMessage(), limits); err != nil {
+	values := newValues(limits)
+	if err := message(r.GetMessage(), limits, values); err != nil {
 		return err
 	}
 	c := r.GetConfiguration()
@@ -29,10 +30,10 @@ func Send(r *a2apb.SendMessageRequest, limits config.Limits) error {
 	if len(c.GetAcceptedOutputModes()) > limits.References {
 		return tooMany("configuration.acceptedOutputModes", limits.References)
 	}
-	return object("metadata", r.GetMetadata(), limits.Depth)
+	return values.object("metadata", r.GetMetadata())
 }
 
-func message(m *a2apb.Message, limits config.Limits) error {
+func message(m *a2apb.Message, limits config.Limits, values *values) error {
 	if strings.TrimSpace(m.GetMessageId()) == "" {
 		return a2aerr.Invalid("message.messageId", "must not be empty")
 	}
@@ -48,13 +49,13 @@ func message(m *a2apb.Message, limits config.Limits) error {
 	if m.GetRole() != a2apb.Role_ROLE_USER {
 		return a2aerr.Invalid("message.role", "must be ROLE_USER")
 	}
-	if err := parts(m.GetParts(), limits); err != nil {
+	if err := parts(m.GetParts(), limits, values); err != nil {
 		return err
 	}
 	if err := references(m, limits); err != nil {
 		return err
 	}
-	if err := object("message.metadata", m.GetMetadata(), limits.Depth); err != nil {
+	if err := values.object("message.metadata", m.GetMetadata()); err != nil {
 		return err
 	}
 	if proto.Size(m) > limits.Event {
@@ -63,7 +64,7 @@ func message(m *a2apb.Message, limits config.Limits) error {
 	return nil
 }
 
-func parts(parts []*a2apb.Part, limits config.Limits) error {
+func parts(parts []*a2apb.Part, limits config.Limits, values *values) error {
 	if len(parts) == 0 {
 		return a2aerr.Invalid("message.parts", "must not be empty")
 	}
@@ -71,14 +72,14 @@ func parts(parts []*a2apb.Part, limits config.Limits) error {
 		return tooMany("message.parts", limits.Parts)
 	}
 	for i, p := range parts {
-		if err := part("message.parts["+strconv.Itoa(i)+"]", p, limits.Depth); err != nil {
+		if err := part("message.parts["+strconv.Itoa(i)+"]", p, values); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func part(field string, p *a2apb.Part, depth int) error {
+func part(field string, p *a2apb.Part, values *values) error {
 	switch content := p.GetContent().(type) {
 	case nil:
 		return a2aerr.Invalid(field, "must have one of text, raw, url, data")
@@ -87,11 +88,11 @@ func part(field string, p *a2apb.Part, depth int) error {
 			return a2aerr.Invalid(field+".url", "must not be empty")
 		}
 	case *a2apb.Part_Data:
-		if err := value(field+".data", content.Data, depth); err != nil {
+		if err := values.value(field+".data", content.Data); err != nil {
 			return err
 		}
 	}
-	return object(field+".metadata", p.GetMetadata(), depth)
+	return values.object(field+".metadata", p.GetMetadata())
 }
 
 func references(m *a2apb.Message, limits config.Limits) error {

@@ -31,7 +31,7 @@ func Cancel(r *a2apb.CancelTaskRequest, limits config.Limits) error {
 	if err := ID("id", r.GetId(), limits.ID); err != nil {
 		return err
 	}
-	return object("metadata", r.GetMetadata(), limits.Depth)
+	return newValues(limits).object("metadata", r.GetMetadata())
 }
 
 // List checks ListTasks; the page size is set already.

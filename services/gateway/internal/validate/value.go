@@ -7,19 +7,30 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
+	"github.com/errandhq/errand/pkg/config"
 )
 
-// The checks here are for gRPC: what came as JSON has a JSON form.
+// values checks the metadata and data of one request. It is for gRPC: what came as
+// JSON has a JSON form, and was counted when it was read.
+type values struct {
+	depth int
+	// How many more there may be.
+	left int
+}
 
-func object(field string, s *structpb.Struct, depth int) error {
+func newValues(limits config.Limits) *values {
+	return &values{depth: limits.Depth, left: limits.Values}
+}
+
+func (c *values) object(field string, s *structpb.Struct) error {
 	if s == nil {
 		return nil
 	}
-	return refuse(field, checkObject(s, depth))
+	return refuse(field, c.checkObject(s, c.depth))
 }
 
-func value(field string, v *structpb.Value, depth int) error {
-	return refuse(field, checkValue(v, depth))
+func (c *values) value(field string, v *structpb.Value) error {
+	return refuse(field, c.checkValue(v, c.depth))
 }
 
 // fault is what is wrong with a value. Its path grows while the check returns,
@@ -41,19 +52,23 @@ func refuse(field string, f *fault) error {
 	return a2aerr.Invalid(field+f.path, f.allowed)
 }
 
-func checkObject(s *structpb.Struct, depth int) *fault {
+func (c *values) checkObject(s *structpb.Struct, depth int) *fault {
 	if depth == 0 {
 		return &fault{allowed: "is nested too deep"}
 	}
 	for key, v := range s.GetFields() {
-		if f := checkValue(v, depth-1); f != nil {
+		if f := c.checkValue(v, depth-1); f != nil {
 			return f.in("." + key)
 		}
 	}
 	return nil
 }
 
-func checkValue(v *structpb.Value, depth int) *fault {
+func (c *values) checkValue(v *structpb.Value, depth int) *fault {
+	if c.left == 0 {
+		return &fault{allowed: "is one value too many"}
+	}
+	c.left--
 	switch kind := v.GetKind().(type) {
 	case nil:
 		return &fault{allowed: "must be a JSON value"}
@@ -62,19 +77,19 @@ func checkValue(v *structpb.Value, depth int) *fault {
 			return &fault{allowed: "must be a finite number"}
 		}
 	case *structpb.Value_StructValue:
-		return checkObject(kind.StructValue, depth)
+		return c.checkObject(kind.StructValue, depth)
 	case *structpb.Value_ListValue:
-		return checkList(kind.ListValue, depth)
+		return c.checkList(kind.ListValue, depth)
 	}
 	return nil
 }
 
-func checkList(l *structpb.ListValue, depth int) *fault {
+func (c *values) checkList(l *structpb.ListValue, depth int) *fault {
 	if depth == 0 {
 		return &fault{allowed: "is nested too deep"}
 	}
 	for i, v := range l.GetValues() {
-		if f := checkValue(v, depth-1); f != nil {
+		if f := c.checkValue(v, depth-1); f != nil {
 			return f.in("[" + strconv.Itoa(i) + "]")
 		}
 	}
