@@ -108,7 +108,10 @@ func (c *checker) complete(r *record) {
 		return
 	}
 	last := writer(response(r.log[len(r.log)-1]))
-	want := r.wanted(c.book, last)
+	want, known := r.wanted(c.book, last)
+	if !known {
+		return
+	}
 	got := map[string][]string{}
 	for _, a := range r.task.GetArtifacts() {
 		for _, p := range a.GetParts() {
@@ -120,13 +123,14 @@ func (c *checker) complete(r *record) {
 	}
 }
 
-// wanted is what the artifacts of a completed task hold.
-func (r *record) wanted(b *book, run string) map[string][]string {
-	want := map[string][]string{}
+// wanted is what the artifacts of a completed task hold; not known where nobody
+// sent a message of it.
+func (r *record) wanted(b *book, run string) (want map[string][]string, known bool) {
+	want = map[string][]string{}
 	for id, v := range r.accepted {
 		m := b.messages[id]
 		if m == nil {
-			continue
+			return nil, false
 		}
 		if v > 1 {
 			want["answer"] = []string{journal.Sign(run, journal.Quote(m.Text))}
@@ -140,5 +144,5 @@ func (r *record) wanted(b *book, run string) map[string][]string {
 			want["a1"] = append(want["a1"], journal.Sign(run, journal.Chunk(i+1, n)))
 		}
 	}
-	return want
+	return want, true
 }

@@ -42,7 +42,7 @@ func (c *checker) told(r *record) {
 	for _, s := range r.streams {
 		for _, connection := range s.Connections {
 			for i, e := range connection.Events {
-				if i == 0 && e.Event.GetTask() != nil {
+				if i == 0 && connection.Resumed == 0 && e.Event.GetTask() != nil {
 					views = append(views, view{connection.Opened, e.At, "first event of a stream", e.Event.GetTask(), e.Version})
 				}
 			}

@@ -15,7 +15,7 @@ import (
 // call makes one attempt of an operation. It also returns the delay that a
 // refusal asks for.
 func (s *sender) call(ctx context.Context, op binding.Op, in proto.Message) (journal.Attempt, time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	ctx, cancel := hangUpAfter(ctx, answerWithin)
 	defer cancel()
 	way := s.way()
 	a := journal.Attempt{Begun: time.Now(), Binding: way.Name()}
@@ -36,6 +36,16 @@ func (s *sender) call(ctx context.Context, op binding.Op, in proto.Message) (jou
 		a.Task, a.Reply = withoutHistory(result.GetTask()), result.GetMessage()
 	}
 	return a, 0
+}
+
+// hangUpAfter ends a call without a deadline that the server would be told.
+func hangUpAfter(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	timer := time.AfterFunc(d, cancel)
+	return ctx, func() {
+		timer.Stop()
+		cancel()
+	}
 }
 
 // final tells whether an attempt was answered in a way that no other try changes.

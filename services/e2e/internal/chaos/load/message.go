@@ -90,7 +90,7 @@ func (s *sender) deliver(m *message) journal.Attempt {
 
 // hangUp sends and does not stay for the answer.
 func (s *sender) hangUp(m *message) {
-	ctx, cancel := context.WithTimeout(s.ctx, s.upTo(40*time.Millisecond))
+	ctx, cancel := hangUpAfter(s.ctx, s.upTo(40*time.Millisecond))
 	defer cancel()
 	s.try(ctx, m)
 }
