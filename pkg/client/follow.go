@@ -162,7 +162,7 @@ func (f *follower) apply(e event) error {
 		return nil
 	}
 	f.updates++
-	if !f.yield(&Update{Event: e.response, Task: f.assembly.task}, nil) {
+	if !f.yield(&Update{Event: e.response, Task: f.assembly.task, Resync: e.resync}, nil) {
 		f.done = true
 	}
 	return nil

@@ -129,6 +129,26 @@ func TestCutStreamGoesOnAfterTheLastEventID(t *testing.T) {
 	})
 }
 
+func TestATaskInThePlaceOfEventsIsToldAsSuch(t *testing.T) {
+	t.Parallel()
+	onBothHTTPBindings(t, func(t *testing.T, binding string) {
+		c := script(t, binding, client.Options{}, func(c *call) {
+			if c.operation == "SendStreamingMessage" {
+				c.event("1", taskEvent("SUBMITTED"))
+				c.cut()
+			}
+			c.resync("7", taskEvent("WORKING"))
+			c.event("8", statusEvent("COMPLETED"))
+		})
+		var resyncs []bool
+		for update, err := range c.Stream(t.Context(), send("go")) {
+			require.NoError(t, err)
+			resyncs = append(resyncs, update.Resync)
+		}
+		require.Equal(t, []bool{false, true, false}, resyncs)
+	})
+}
+
 func TestCutStreamWithoutIDsStartsAgainFromTheTask(t *testing.T) {
 	t.Parallel()
 	onBothHTTPBindings(t, func(t *testing.T, binding string) {

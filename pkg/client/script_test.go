@@ -151,6 +151,12 @@ func (c *call) event(id, object string) {
 	_ = http.NewResponseController(c.ResponseWriter).Flush()
 }
 
+// resync writes an event that takes the place of others.
+func (c *call) resync(id, object string) {
+	c.Header().Set("Content-Type", "text/event-stream")
+	fmt.Fprintf(c, "id: %s\nevent: resync\ndata: %s\n\n", id, c.framed(object))
+}
+
 // cut breaks the connection.
 func (c *call) cut() { panic(http.ErrAbortHandler) }
 

@@ -13,6 +13,9 @@ import (
 	"github.com/errandhq/errand/pkg/sse"
 )
 
+// resync is how Errand names a task that stands for events it can't give any more.
+const resync = "resync"
+
 var errSilent = errors.New("the stream was silent for too long")
 
 // sseStream is an event stream over HTTP.
@@ -56,7 +59,7 @@ func (s *sseStream) next() (event, error) {
 	switch {
 	case err == nil:
 		response, err := s.decode(e)
-		return event{id: e.ID, response: response}, err
+		return event{id: e.ID, response: response, resync: e.Name == resync}, err
 	case errors.Is(err, io.EOF):
 		return event{}, io.EOF
 	case errors.Is(err, sse.ErrTooLarge):

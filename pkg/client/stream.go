@@ -19,6 +19,9 @@ type Update struct {
 	// Task is the task with all events up to this one applied, artifacts put
 	// together; nil for a direct Message. The next step changes it in place.
 	Task *a2apb.Task
+	// Resync says that the server left out what happened before this step: Event is
+	// the task as it is now. Errand says so over HTTP; others, and gRPC, don't.
+	Resync bool
 }
 
 // Stream sends a message and gives the steps of what comes of it (A2A §3.1.2).

@@ -39,6 +39,8 @@ type stream interface {
 type event struct {
 	id       string
 	response *a2apb.StreamResponse
+	// The server says that it leaves events out before this one.
+	resync bool
 }
 
 func newTransport(iface *a2apb.AgentInterface, opts Options) (transport, error) {

@@ -85,6 +85,8 @@ func (o outcome) task(t *testing.T) *a2apb.Task {
 type events struct {
 	next  func() (*a2apb.StreamResponse, string, error)
 	close func()
+	// Of the last event; empty on gRPC.
+	name string
 }
 
 // read returns the next response and its id; nil at the end.
@@ -403,11 +405,13 @@ func (overREST) stream(ctx context.Context, b *bench, operation, params string) 
 // serverSent reads a stream whose data lines unwrap to a StreamResponse.
 func serverSent(res *http.Response, unwrap func([]byte) ([]byte, error)) *events {
 	reader := sse.NewReader(res.Body, sse.DefaultMaxEvent)
-	return &events{close: func() { res.Body.Close() }, next: func() (*a2apb.StreamResponse, string, error) {
+	stream := &events{close: func() { res.Body.Close() }}
+	stream.next = func() (*a2apb.StreamResponse, string, error) {
 		e, err := reader.Next()
 		if err != nil {
 			return nil, "", err
 		}
+		stream.name = e.Name
 		data, err := unwrap(e.Data)
 		if err != nil {
 			return nil, "", err
@@ -417,7 +421,8 @@ func serverSent(res *http.Response, unwrap func([]byte) ([]byte, error)) *events
 		}
 		r := &a2apb.StreamResponse{}
 		return r, e.ID, protojson.Unmarshal(data, r)
-	}}
+	}
+	return stream
 }
 
 type overJSONRPC struct{}

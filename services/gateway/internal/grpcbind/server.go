@@ -3,12 +3,10 @@ package grpcbind
 
 import (
 	"context"
-	"errors"
-	"io"
 	"log/slog"
+	"time"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
-	"google.golang.org/grpc"
 
 	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/rpc"
@@ -48,12 +46,17 @@ func NewServer(cfg Config) (*rpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	a2apb.RegisterA2AServiceServer(server.Registrar(), service{cfg.Operations})
+	a2apb.RegisterA2AServiceServer(server.Registrar(), service{Service: cfg.Operations, write: cfg.Limits.Write.Value()})
 	return server, nil
 }
 
 // service adds to the operations what gRPC does its own way.
-type service struct{ *operation.Service }
+type service struct {
+	*operation.Service
+
+	// How long one event may wait for its reader.
+	write time.Duration
+}
 
 // ListTasks takes a page size of 0 as unset: the official Go client always sets it.
 func (s service) ListTasks(ctx context.Context, r *a2apb.ListTasksRequest) (*a2apb.ListTasksResponse, error) {
@@ -63,36 +66,18 @@ func (s service) ListTasks(ctx context.Context, r *a2apb.ListTasksRequest) (*a2a
 	return s.Service.ListTasks(ctx, r)
 }
 
-func (s service) SendStreamingMessage(r *a2apb.SendMessageRequest, out grpc.ServerStreamingServer[a2apb.StreamResponse]) error {
+func (s service) SendStreamingMessage(r *a2apb.SendMessageRequest, out streamServer) error {
 	stream, err := s.StreamMessage(out.Context(), r, operation.Anew)
 	if err != nil {
 		return err
 	}
-	return forward(stream, out)
+	return forward(stream, out, s.write)
 }
 
-func (s service) SubscribeToTask(r *a2apb.SubscribeToTaskRequest, out grpc.ServerStreamingServer[a2apb.StreamResponse]) error {
+func (s service) SubscribeToTask(r *a2apb.SubscribeToTaskRequest, out streamServer) error {
 	stream, err := s.Subscribe(out.Context(), r, operation.Anew)
 	if err != nil {
 		return err
 	}
-	return forward(stream, out)
-}
-
-// forward sends a stream to its end. A client that doesn't read holds up its own
-// stream alone: what it misses meanwhile comes as a snapshot.
-func forward(stream *operation.Stream, out grpc.ServerStreamingServer[a2apb.StreamResponse]) error {
-	defer stream.Close()
-	for {
-		update, err := stream.Next(out.Context())
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := out.Send(update.Response); err != nil {
-			return err
-		}
-	}
+	return forward(stream, out, s.write)
 }

@@ -22,6 +22,10 @@ type Frames struct {
 	Error  func(error) ([]byte, error)
 }
 
+// resync names the event of a snapshot that takes the place of events that the
+// client has missed, for clients that look; all others have no name.
+const resync = "resync"
+
 // ServeStream writes a stream to its end and closes it. Event ids are versions,
 // so that a client can continue with Last-Event-ID.
 func ServeStream(w http.ResponseWriter, r *http.Request, stream *operation.Stream, frames Frames, limits config.Limits) {
@@ -57,6 +61,9 @@ func writeUpdate(out *sse.Writer, update operation.Update, frames Frames) error 
 	event := sse.Event{Data: data}
 	if update.Version > 0 {
 		event.ID = strconv.FormatInt(update.Version, 10)
+	}
+	if update.Resync {
+		event.Name = resync
 	}
 	return out.Event(event)
 }

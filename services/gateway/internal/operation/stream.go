@@ -21,6 +21,9 @@ type Update struct {
 	// Version of the task that the response shows; 0 for a direct Message.
 	Version  int64
 	Response *a2apb.StreamResponse
+	// Resync says that the response is the task as it is, in the place of events
+	// that the sender has missed.
+	Resync bool
 }
 
 // Stream is what a streaming operation answers: a snapshot of the task, then
@@ -65,6 +68,7 @@ func (t *Stream) Next(ctx context.Context) (Update, error) {
 			known := t.sent
 			shown, err := t.snapshot(ctx)
 			if err != nil || shown.Version != known {
+				shown.Resync = true
 				return shown, err
 			}
 			continue // nothing was missed
