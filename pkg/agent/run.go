@@ -36,8 +36,9 @@ type Outcome struct {
 	// Why the claim ended in no other way: ErrCanceled, ErrLeaseLost, or a
 	// failure of the store. Nothing is known to be written since.
 	Err error
-	// The handler ignored the end of its context; it may still be running.
-	Abandoned bool
+	// Of a handler that ignored the end of its context: closed when it has ended at
+	// last. nil for one that ended in time.
+	Abandoned <-chan struct{}
 }
 
 // String is the outcome as one word: settled, released, canceled, lost.
@@ -74,15 +75,16 @@ func (c Claim) Run(ctx context.Context) Outcome {
 // returned is how a handler ended.
 type returned struct {
 	err error
-	// The handler was left behind.
-	abandoned bool
+	// Closed when the handler that was left behind has ended.
+	abandoned <-chan struct{}
 }
 
 // call runs the handler in a goroutine of its own, so that one which ignores
 // its context can be left behind.
 func (c *claim) call(ctx context.Context, t *Task) returned {
-	done := make(chan error, 1)
+	done, ended := make(chan error, 1), make(chan struct{})
 	go func() {
+		defer close(ended)
 		err := error(&panicError{value: "the handler ended its goroutine"})
 		defer func() { done <- err }()
 		err = protect(func() error { return c.Agent.Handler.Handle(ctx, t) })
@@ -99,7 +101,7 @@ func (c *claim) call(ctx context.Context, t *Task) returned {
 		return returned{err: err}
 	case <-timer.C:
 		c.logger.ErrorContext(ctx, "handler goes on although its context has ended", "cause", context.Cause(ctx))
-		return returned{err: context.Cause(ctx), abandoned: true}
+		return returned{err: context.Cause(ctx), abandoned: ended}
 	}
 }
 

@@ -111,9 +111,15 @@ func TestRun_HandlerThatIgnoresItsEndIsLeftBehind(t *testing.T) {
 				})
 				require.Equal(t, time.Minute+5*time.Second, time.Since(begin))
 				require.Equal(t, tc.want, outcome.String())
-				require.True(t, outcome.Abandoned)
+				require.NotNil(t, outcome.Abandoned)
+				select {
+				case <-outcome.Abandoned:
+					require.Fail(t, "it is still running")
+				default:
+				}
 				close(hang)
 				<-ended
+				<-outcome.Abandoned
 				require.ErrorIs(t, late, agent.ErrEnded)
 			})
 		})

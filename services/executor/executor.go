@@ -50,7 +50,8 @@ type Config struct {
 	// stands for 5 s.
 	Grace time.Duration
 	// How long a handler may go on after its context has ended before it is left
-	// behind and its slot is given to others; 0 stands for 5 s.
+	// behind and its slot is given to others, unless as many as the agent has slots
+	// were left behind already; 0 stands for 5 s.
 	Patience time.Duration
 }
 

@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -367,6 +368,38 @@ func TestExecutor_HandlerThatHangsGivesItsSlotBack(t *testing.T) {
 	defer close(end)
 	b.requireState(b.queue("hang"), task.Failed)
 	b.requireState(b.queue("echo"), task.Completed)
+}
+
+func TestExecutor_HandlersThatHangAreBoundedAndShow(t *testing.T) {
+	end := make(chan struct{})
+	var running atomic.Int32
+	b := setup(t, func(_ context.Context, t *agent.Task) error {
+		running.Add(1)
+		defer running.Add(-1)
+		if agent.TextOf(t.Message().GetMessage()) == "hang" {
+			<-end
+		}
+		return nil
+	}, func(_ *executor.Config, a *config.Agent) {
+		a.Concurrency = 2
+		a.MaxRuntime = config.Duration(50 * time.Millisecond)
+	})
+	release := sync.OnceFunc(func() { close(end) })
+	defer release()
+	for range 3 {
+		b.requireState(b.queue("hang"), task.Failed)
+	}
+	b.requireState(b.queue("echo"), task.Completed)
+	require.Eventually(t, func() bool { return b.executor.Ready() == nil }, patience, 5*time.Millisecond, "one slot is left")
+	b.requireState(b.queue("hang"), task.Failed)
+	require.Eventually(t, func() bool { return b.executor.Ready() != nil }, patience, 5*time.Millisecond)
+	require.ErrorContains(t, b.executor.Ready(), "all 2 slots")
+	waiting := b.queue("echo")
+	require.EqualValues(t, 4, running.Load())
+	require.Zero(t, b.store.Attempt(waiting))
+	release()
+	b.requireState(waiting, task.Completed)
+	require.Eventually(t, func() bool { return b.executor.Ready() == nil && running.Load() == 0 }, patience, 5*time.Millisecond)
 }
 
 func TestExecutor_SpanOfATurnBelongsToTheSendersTrace(t *testing.T) {

@@ -119,7 +119,7 @@ func (s *Service) build(ctx context.Context) error {
 }
 
 func (s *Service) addStore(publisher *publish.Publisher, parallel int) error {
-	observed, err := observe.New(s.engine, s.cfg.Telemetry.Tracer(), s.cfg.Telemetry.Meter())
+	observed, err := observe.New(s.engine, s.cfg.Telemetry.Tracer(), s.cfg.Telemetry.Meter(), s.cfg.Logger)
 	if err != nil {
 		return fmt.Errorf("observe the database: %w", err)
 	}

@@ -83,8 +83,9 @@ func (w *Worker) claim(ctx context.Context, deliveries []queue.Delivery, failure
 		before, leave := w.running.enter(claim.GetTask().GetId(), claim.GetLeaseEpoch())
 		w.turns.Go(func() {
 			defer w.slots.free(1)
-			defer leave()
-			w.turn(claim, begun, before)
+			if ended := w.turn(claim, begun, before, leave); ended != nil {
+				w.abandoned.leave(w.life, ended, func() { w.cfg.Metrics.handlerGone(context.WithoutCancel(w.life), w.cfg.Agent.Name) })
+			}
 		})
 	}
 	return nil

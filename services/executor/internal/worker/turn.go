@@ -15,8 +15,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// turn runs the handler of a claimed task.
-func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time, before <-chan struct{}) {
+// turn runs the handler of a claimed task, after the run before and before the
+// next one. Of a handler that was left behind it returns what is closed at its end.
+func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time, before <-chan struct{}, leave func()) <-chan struct{} {
+	defer leave()
 	ctx, links := w.origin(claim)
 	ctx, span := w.cfg.Tracer.Start(ctx, telemetry.SpanHandle, trace.WithSpanKind(trace.SpanKindConsumer),
 		trace.WithLinks(links...), trace.WithAttributes(w.attributes(claim)...))
@@ -36,6 +38,7 @@ func (w *Worker) turn(claim *taskstorev1.Claim, begun time.Time, before <-chan s
 		MaxEventBytes: w.cfg.MaxEventBytes, Patience: w.cfg.Patience,
 	}.Run(ctx)
 	w.report(ctx, span, claim, outcome, time.Since(begun))
+	return outcome.Abandoned
 }
 
 // await waits for the task's run before to return, under the lease of the new

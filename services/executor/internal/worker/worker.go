@@ -45,11 +45,12 @@ type Config struct {
 
 // Worker is a lifecycle.Service.
 type Worker struct {
-	cfg     Config
-	loop    *lifecycle.Loop
-	slots   slots
-	turns   sync.WaitGroup
-	running running
+	cfg       Config
+	loop      *lifecycle.Loop
+	slots     slots
+	abandoned *abandoned
+	turns     sync.WaitGroup
+	running   running
 
 	// Ends when running handlers are to give up.
 	draining context.Context //nolint:containedctx // shared by all turns
@@ -61,7 +62,7 @@ type Worker struct {
 
 // New returns a worker that isn't running yet.
 func New(cfg Config) *Worker {
-	w := &Worker{cfg: cfg, slots: newSlots(cfg.Settings.Concurrency)}
+	w := &Worker{cfg: cfg, slots: newSlots(cfg.Settings.Concurrency), abandoned: newAbandoned(cfg.Settings.Concurrency)}
 	w.draining, w.drain = context.WithCancel(context.Background())
 	w.life, w.kill = context.WithCancelCause(context.Background())
 	w.loop = lifecycle.NewLoop(w.fetch)
@@ -72,7 +73,15 @@ func New(cfg Config) *Worker {
 func (w *Worker) Start(ctx context.Context) error { return w.loop.Start(ctx) }
 
 // Ready tells whether work is being taken.
-func (w *Worker) Ready() error { return w.loop.Ready() }
+func (w *Worker) Ready() error {
+	if err := w.loop.Ready(); err != nil {
+		return err
+	}
+	if err := w.abandoned.ready(); err != nil {
+		return fmt.Errorf("agent %s: %w", w.cfg.Agent.Name, err)
+	}
+	return nil
+}
 
 // Done and Err make the worker a lifecycle.Ending.
 func (w *Worker) Done() <-chan struct{} { return w.loop.Done() }
