@@ -47,7 +47,7 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	url := testkit.PostgresFrom(t, "taskstore", func(url string) error { return postgres.Migrate(t.Context(), url) })
-	e, err := postgres.Open(t.Context(), url, postgres.Options{MaxConns: 8})
+	e, err := postgres.Open(t.Context(), url, postgres.Options{})
 	require.NoError(t, err)
 	t.Cleanup(e.Close)
 	c := &cluster{t: t, server: testkit.NewNATSServer(t), engine: e}
