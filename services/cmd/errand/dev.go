@@ -32,7 +32,7 @@ type devCommand struct {
 	Agents          string     `name:"agents" help:"Agents file; the scripted agent if not given." env:"ERRAND_AGENTS" type:"existingfile" placeholder:"FILE"`
 	DatabaseURL     string     `name:"database-url" help:"Postgres to use instead of a SQLite file." env:"ERRAND_DATABASE_URL" placeholder:"URL"`
 	NATSURL         string     `name:"nats-url" help:"NATS to use instead of the embedded server." env:"ERRAND_NATS_URL" placeholder:"URL"`
-	TaskStoreListen string     `name:"taskstore-listen" help:"Address for executors of your own; none if not given." env:"ERRAND_TASKSTORE_LISTEN" placeholder:"ADDR"`
+	TaskStoreListen string     `name:"taskstore-listen" help:"Address of the task store, for executors of your own and errand admin; none if not given." env:"ERRAND_TASKSTORE_LISTEN" placeholder:"ADDR"`
 	NATSListen      string     `name:"nats-listen" help:"Address of the embedded NATS server for executors of your own; none if not given." env:"ERRAND_NATS_LISTEN" placeholder:"ADDR"`
 	PublicURL       string     `name:"public-url" help:"URL of the root as senders reach it, for agent cards." env:"ERRAND_PUBLIC_URL" placeholder:"URL"`
 	PublicGRPC      string     `name:"public-grpc" help:"gRPC address as senders reach it, for agent cards." env:"ERRAND_PUBLIC_GRPC" placeholder:"HOST:PORT"`

@@ -22,6 +22,7 @@ type commands struct {
 	Cancel    cancelCommand    `cmd:"" help:"Cancel a task."`
 	Subscribe subscribeCommand `cmd:"" help:"Follow a task until it ends."`
 	Card      cardCommand      `cmd:"" help:"Show the agent's card."`
+	Admin     adminCommand     `cmd:"" help:"For operators: what the cluster gave up."`
 }
 
 const description = `Send messages to A2A agents and follow their tasks.

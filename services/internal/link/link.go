@@ -26,6 +26,7 @@ func TaskStore(target string, memory *rpc.InMemory, limits config.Limits, tel *t
 	} {
 		safe = append(safe, service+"/"+method)
 	}
+	safe = append(safe, taskstorev1.AdminService_ServiceDesc.ServiceName+"/ListDeadLetters")
 	return dial("task store", rpc.ClientConfig{Target: target, InMemory: memory, RetrySafe: safe}, limits, tel)
 }
 
