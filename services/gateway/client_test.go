@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -18,12 +19,12 @@ import (
 )
 
 // onOfficialClients runs a test with the official Go client, made from a card.
-func onOfficialClients(t *testing.T, agent string, test func(t *testing.T, b *bench, c *a2aclient.Client)) {
+func onOfficialClients(t *testing.T, agent string, test func(t *testing.T, b *bench, c *a2aclient.Client), options ...option) {
 	t.Helper()
 	for _, transport := range []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON, a2a.TransportProtocolGRPC} {
 		t.Run(string(transport), func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t)
+			b := newBench(t, options...)
 			card, err := agentcard.NewResolver(b.http).Resolve(t.Context(), b.base+"/agents/"+agent)
 			require.NoError(t, err)
 			c, err := a2aclient.NewFromCard(t.Context(), card,
@@ -91,6 +92,32 @@ func TestTheOfficialClientDoesEveryOperation(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, a2a.TaskStateCanceled, canceled.Status.State)
 	})
+}
+
+// It knows nothing of event names: what they say must be no more than a hint.
+func TestTheOfficialClientTakesATaskInThePlaceOfEvents(t *testing.T) {
+	t.Parallel()
+	onOfficialClients(t, "busy", func(t *testing.T, b *bench, c *a2aclient.Client) {
+		tasks, last := 0, 0
+		for e, err := range c.SendStreamingMessage(t.Context(), userMessage("wait")) {
+			require.NoError(t, err)
+			snapshot, ok := e.(*a2a.Task)
+			if !ok {
+				continue
+			}
+			if tasks++; tasks > 1 {
+				last = len(snapshot.Artifacts[0].Parts)
+				continue
+			}
+			b.store.emit(string(snapshot.ID), status(task.Working, ""))
+			for i := range 500 {
+				b.store.emit(string(snapshot.ID), artifact("a", strings.Repeat("x", 2000), i > 0))
+			}
+			b.store.emit(string(snapshot.ID), status(task.Completed, ""))
+		}
+		require.Greater(t, tasks, 1)
+		require.Positive(t, last)
+	}, withAgents(strings.Replace(defaultAgents, "limits: {", "limits: {subscriber_buffer: 1, ", 1)))
 }
 
 func TestTheOfficialClientTypesErrors(t *testing.T) {

@@ -82,9 +82,22 @@ func TestAReaderThatLagsGetsASnapshot(t *testing.T) {
 				events = append(events, s.rest()...)
 				require.Less(t, len(events), chunks, "nothing was missed: the buffers in between hold all events")
 				quick.requireGrowingIDs(events)
+				requireNamedSnapshots(t, quick.Name(), events)
 				quick.requireSame(quick.replay(events), stored)
 			}
 		})
+	}
+}
+
+// requireNamedSnapshots: over HTTP, a task that stands for missed events says so.
+func requireNamedSnapshots(t *testing.T, over string, events []binding.Event) {
+	t.Helper()
+	for i, e := range events {
+		name := ""
+		if i > 0 && e.GetTask() != nil && over != "grpc" {
+			name = "resync"
+		}
+		require.Equal(t, name, e.Name, "event %d", i)
 	}
 }
 

@@ -120,7 +120,7 @@ func (b *jsonrpc) event(f frame) (Event, error) {
 		}
 		return Event{}, failure
 	}
-	e := Event{StreamResponse: &a2apb.StreamResponse{}, ID: f.id, JSON: result}
+	e := Event{StreamResponse: &a2apb.StreamResponse{}, ID: f.id, Name: f.event, JSON: result}
 	return e, decode(result, e.StreamResponse)
 }
 

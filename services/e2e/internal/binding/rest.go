@@ -142,6 +142,6 @@ func (*rest) event(f frame) (Event, error) {
 		failure, err := parseREST(f.data)
 		return Event{}, errors.Join(err, failure)
 	}
-	e := Event{StreamResponse: &a2apb.StreamResponse{}, ID: f.id, JSON: f.data}
+	e := Event{StreamResponse: &a2apb.StreamResponse{}, ID: f.id, Name: f.event, JSON: f.data}
 	return e, decode(f.data, e.StreamResponse)
 }

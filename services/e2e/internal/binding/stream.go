@@ -12,6 +12,8 @@ type Event struct {
 	*a2apb.StreamResponse
 	// ID is the id line of a server-sent event; empty on gRPC.
 	ID string
+	// Name is the event line of a server-sent event; empty on gRPC.
+	Name string
 	// JSON is the StreamResponse as it was sent; nil on gRPC.
 	JSON []byte
 }
