@@ -74,7 +74,7 @@ func Check(ctx context.Context, cfg Config) *Report {
 	c.strangers()
 	c.share()
 	for _, exit := range cfg.Exits {
-		c.violation(nil, Left, "a process ended by itself: %s", exit)
+		c.violationf(nil, Left, "a process ended by itself: %s", exit)
 	}
 	c.measure()
 	return c.report
@@ -93,14 +93,14 @@ func (c *checker) strangers() {
 	for id := range maps.Keys(c.book.tasks) {
 		if !c.known[id] {
 			r := &record{id: id, entries: c.book.of(id)}
-			c.violation(r, Lost, "the store has no task %s", id)
+			c.violationf(r, Lost, "the store has no task %s", id)
 		}
 	}
 }
 
-// violation adds what was found about a task, nil for none.
-func (c *checker) violation(r *record, kind Kind, format string, args ...any) {
+// violationf adds what was found about a task, nil for none.
+func (c *checker) violationf(r *record, kind Kind, format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.report.add(c, r, kind, format, args...)
+	c.report.addf(c, r, kind, format, args...)
 }

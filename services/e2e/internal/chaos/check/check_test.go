@@ -160,6 +160,12 @@ var broken = []struct {
 		refused := journal.Connection{Binding: "rest", Error: "UNSUPPORTED_OPERATION", Closed: s.log[0].GetTime().AsTime()}
 		d.streams = append(d.streams, &journal.Stream{TaskID: s.task.GetId(), Connections: []journal.Connection{refused}})
 	}},
+	{"a stream says nothing while the gateways are paused", "", func(d *doctor) {
+		c := d.connection("rest", false)
+		c.Events, c.Ended, c.Closed = c.Events[:1], false, c.Closed.Add(late)
+		paused := journal.Interruption{Begun: c.Opened, Ended: c.Closed, Kind: "pause", Target: "gateway-1"}
+		d.config.Interruptions = append(d.config.Interruptions, paused)
+	}},
 	{"a message is never answered", check.Unanswered, func(d *doctor) {
 		d.messages = append(d.messages, &journal.Message{MessageID: "lost", Attempts: []journal.Attempt{{Lost: true}, {Error: "UNAVAILABLE", Retryable: true}}})
 	}},

@@ -18,7 +18,7 @@ func (c *checker) failed(r *record) {
 	}
 	end := r.committed(int64(len(r.log)))
 	if n := c.interruptions(r, accepted, end); n < c.MaxAttempts {
-		c.violation(r, Failed, "failed although its turn was interrupted %d times of %d: %v", n, c.MaxAttempts, r.task.GetStatus().GetMessage())
+		c.violationf(r, Failed, "failed although its turn was interrupted %d times of %d: %v", n, c.MaxAttempts, r.task.GetStatus().GetMessage())
 	}
 }
 

@@ -13,19 +13,19 @@ import (
 // whether there is a state for each version.
 func (c *checker) log(r *record) bool {
 	if int64(len(r.log)) != r.version {
-		c.violation(r, Versions, "version %d, but %d events", r.version, len(r.log))
+		c.violationf(r, Versions, "version %d, but %d events", r.version, len(r.log))
 		return false
 	}
 	var t *a2apb.Task
 	for i, e := range r.log {
 		if e.GetVersion() != int64(i)+1 || (i == 0) != (e.GetCreated() != nil) {
-			c.violation(r, Versions, "event %d has version %d: %s", i+1, e.GetVersion(), shortEvent(response(e)))
+			c.violationf(r, Versions, "event %d has version %d: %s", i+1, e.GetVersion(), shortEvent(response(e)))
 			return false
 		}
 		c.move(r, t, e)
 		next, err := advance(t, e)
 		if err != nil {
-			c.violation(r, Versions, "version %d: %v", e.GetVersion(), err)
+			c.violationf(r, Versions, "version %d: %v", e.GetVersion(), err)
 			return false
 		}
 		t = next
@@ -34,7 +34,7 @@ func (c *checker) log(r *record) bool {
 	stored := proto.CloneOf(r.task)
 	stored.History = nil
 	if task.Terminal(r.task.GetStatus().GetState()) && !proto.Equal(stored, t) {
-		c.violation(r, Versions, "the log makes %v, the task is %v", t, stored)
+		c.violationf(r, Versions, "the log makes %v, the task is %v", t, stored)
 	}
 	return true
 }
@@ -60,10 +60,10 @@ func (c *checker) move(r *record, before *a2apb.Task, e *eventv1.Event) {
 	from, to := before.GetStatus().GetState(), e.GetStatusUpdate().GetStatus().GetState()
 	switch {
 	case task.Terminal(from):
-		c.violation(r, Final, "version %d comes after %s: %s", e.GetVersion(), from, shortEvent(response(e)))
+		c.violationf(r, Final, "version %d comes after %s: %s", e.GetVersion(), from, shortEvent(response(e)))
 	case e.GetStatusUpdate() != nil && !task.CanMove(from, to):
-		c.violation(r, Final, "version %d moves from %s to %s", e.GetVersion(), from, to)
+		c.violationf(r, Final, "version %d moves from %s to %s", e.GetVersion(), from, to)
 	case e.GetArtifactUpdate() != nil && from != task.Working:
-		c.violation(r, Final, "version %d is written in %s", e.GetVersion(), from)
+		c.violationf(r, Final, "version %d is written in %s", e.GetVersion(), from)
 	}
 }

@@ -25,7 +25,7 @@ func (c *checker) origins(r *record) {
 	}
 	for id := range r.accepted {
 		if n := times(r.task, id); n != 1 {
-			c.violation(r, Lost, "message %s is %d times in the history", id, n)
+			c.violationf(r, Lost, "message %s is %d times in the history", id, n)
 		}
 	}
 }
@@ -43,10 +43,10 @@ func times(t *a2apb.Task, messageID string) int {
 func (c *checker) origin(r *record, m *a2apb.Message, version int64) {
 	id := m.GetMessageId()
 	if sent := c.book.messages[id]; sent == nil || sent.TaskID != "" && sent.TaskID != r.id {
-		c.violation(r, Doubled, "nobody sent message %s to this task", id)
+		c.violationf(r, Doubled, "nobody sent message %s to this task", id)
 	}
 	if _, again := r.accepted[id]; again {
-		c.violation(r, Doubled, "message %s is accepted again at version %d", id, version)
+		c.violationf(r, Doubled, "message %s is accepted again at version %d", id, version)
 		return
 	}
 	r.accepted[id] = version
@@ -55,7 +55,7 @@ func (c *checker) origin(r *record, m *a2apb.Message, version int64) {
 	c.homes[id] = r.id
 	c.mu.Unlock()
 	if again {
-		c.violation(r, Doubled, "message %s has task %s, too", id, other)
+		c.violationf(r, Doubled, "message %s has task %s, too", id, other)
 	}
 }
 
@@ -73,7 +73,7 @@ func (c *checker) message(m *journal.Message) {
 		case a.Task != nil:
 			outcomes["task "+a.Task.GetId()] = true
 		case m.TaskID == "" && !a.Lost && !a.Retryable:
-			c.violation(c.sketch(m, home), Failed, "message %s (%s) was refused: %s", m.MessageID, m.Text, a.Error)
+			c.violationf(c.sketch(m, home), Failed, "message %s (%s) was refused: %s", m.MessageID, m.Text, a.Error)
 		}
 	}
 	r = c.sketch(m, home)
@@ -81,15 +81,15 @@ func (c *checker) message(m *journal.Message) {
 		outcomes["task "+home] = true
 	}
 	if len(outcomes) > 1 {
-		c.violation(r, Doubled, "message %s has outcomes %v", m.MessageID, outcomes)
+		c.violationf(r, Doubled, "message %s has outcomes %v", m.MessageID, outcomes)
 	}
 	for o := range outcomes {
 		if id, isTask := strings.CutPrefix(o, "task "); isTask && home == "" && c.known[id] {
-			c.violation(r, Lost, "message %s was answered with task %s, which doesn't have it", m.MessageID, id)
+			c.violationf(r, Lost, "message %s was answered with task %s, which doesn't have it", m.MessageID, id)
 		}
 	}
 	if !answered {
-		c.violation(r, Unanswered, "message %s (%s) got no answer", m.MessageID, m.Text)
+		c.violationf(r, Unanswered, "message %s (%s) got no answer", m.MessageID, m.Text)
 	}
 }
 
@@ -110,13 +110,13 @@ func (c *checker) end(r *record) {
 	state := r.task.GetStatus().GetState()
 	switch {
 	case !task.Terminal(state):
-		c.violation(r, Open, "the task is still %s", state)
+		c.violationf(r, Open, "the task is still %s", state)
 	case state == task.Failed:
 		c.failed(r)
 	case state == task.Canceled && len(r.cancels) == 0:
-		c.violation(r, Told, "nobody canceled the task")
+		c.violationf(r, Told, "nobody canceled the task")
 	case state == task.Rejected:
-		c.violation(r, Failed, "no handler rejects")
+		c.violationf(r, Failed, "no handler rejects")
 	}
 }
 
@@ -125,7 +125,7 @@ func (c *checker) share() {
 	const wanted = 0.99
 	n := c.report.numbers
 	if n.meant > 0 && float64(n.fulfilled) < wanted*float64(n.meant) {
-		c.violation(nil, Share, "%d of %d tasks that were meant to complete did", n.fulfilled, n.meant)
+		c.violationf(nil, Share, "%d of %d tasks that were meant to complete did", n.fulfilled, n.meant)
 	}
 }
 

@@ -28,7 +28,7 @@ func (c *checker) await(ctx context.Context) {
 	defer cancel()
 	err := c.retry(limited, func() error { return c.done(limited) })
 	if backlog := c.backlog(ctx); backlog != nil {
-		c.violation(nil, Left, "after %s: %v", c.Settle, backlog)
+		c.violationf(nil, Left, "after %s: %v", c.Settle, backlog)
 	}
 	if err != nil {
 		c.Logger.WarnContext(ctx, "the cluster did not come to rest", "error", err)
@@ -109,7 +109,7 @@ func (c *checker) list(ctx context.Context, agent string, tasks chan<- *record) 
 	for {
 		var page *taskstorev1.ListTasksResponse
 		if err := c.read(ctx, func() (err error) { page, err = c.Store.ListTasks(ctx, in); return err }); err != nil {
-			c.violation(nil, Left, "tasks of %s can't be listed: %v", agent, err)
+			c.violationf(nil, Left, "tasks of %s can't be listed: %v", agent, err)
 			return
 		}
 		for _, t := range page.GetTasks() {
@@ -134,7 +134,7 @@ func (c *checker) judge(ctx context.Context, r *record) {
 	c.known[r.id] = true
 	c.mu.Unlock()
 	if err := c.readLog(ctx, r); err != nil {
-		c.violation(r, Left, "the log can't be read: %v", err)
+		c.violationf(r, Left, "the log can't be read: %v", err)
 		return
 	}
 	c.origins(r)

@@ -89,7 +89,7 @@ func (r *Report) Found() []Kind {
 	return found
 }
 
-func (r *Report) add(c *checker, of *record, kind Kind, format string, args ...any) {
+func (r *Report) addf(c *checker, of *record, kind Kind, format string, args ...any) {
 	v := Violation{Kind: kind, Text: fmt.Sprintf(format, args...)}
 	if of != nil {
 		v.TaskID = of.id

@@ -40,11 +40,11 @@ func (c *checker) order(r *record) {
 		run, noted := begun[id]
 		switch {
 		case over[id]:
-			c.violation(r, Fenced, "run %s writes version %d after run %s", id, e.GetVersion(), last)
+			c.violationf(r, Fenced, "run %s writes version %d after run %s", id, e.GetVersion(), last)
 		case !noted && len(c.Runs) > 0:
-			c.violation(r, Fenced, "run %s writes version %d, and has not begun", id, e.GetVersion())
+			c.violationf(r, Fenced, "run %s writes version %d, and has not begun", id, e.GetVersion())
 		case run.Begun.Before(begun[last].Begun):
-			c.violation(r, Fenced, "run %s writes version %d after run %s, which began later", id, e.GetVersion(), last)
+			c.violationf(r, Fenced, "run %s writes version %d after run %s, which began later", id, e.GetVersion(), last)
 		}
 		over[last], last = true, id
 	}
@@ -71,7 +71,7 @@ func (c *checker) whole(r *record, v int64, t *a2apb.Task) bool {
 			var n, total int
 			_, err := fmt.Sscanf(text, "chunk %d/%d", &n, &total)
 			if run != first || err == nil && n != i+1 {
-				c.violation(r, Fenced, "at version %d part %d of artifact %s, begun by run %s, is %q", v, i+1, a.GetArtifactId(), first, p.GetText())
+				c.violationf(r, Fenced, "at version %d part %d of artifact %s, begun by run %s, is %q", v, i+1, a.GetArtifactId(), first, p.GetText())
 				return false
 			}
 		}
@@ -86,7 +86,7 @@ func (c *checker) settled(r *record) {
 			"completed": task.Completed, "failed": task.Failed, "asked": task.InputRequired,
 		}[run.Result]
 		if has && !r.has(run.ID, want) {
-			c.violation(r, Told, "run %s was told that it %s, the log has no %s by it", run.ID, run.Result, want)
+			c.violationf(r, Told, "run %s was told that it %s, the log has no %s by it", run.ID, run.Result, want)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (c *checker) complete(r *record) {
 		}
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		c.violation(r, Fenced, "completed by run %s with %v instead of %v", last, got, want)
+		c.violationf(r, Fenced, "completed by run %s with %v instead of %v", last, got, want)
 	}
 }
 

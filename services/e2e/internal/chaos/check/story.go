@@ -125,11 +125,11 @@ func shortTask(t *a2apb.Task) string {
 	if t == nil {
 		return ""
 	}
-	text := shortStatus(t.GetStatus())
+	words := []string{shortStatus(t.GetStatus())}
 	for _, a := range t.GetArtifacts() {
-		text += fmt.Sprintf(" %s×%d", a.GetArtifactId(), len(a.GetParts()))
+		words = append(words, fmt.Sprintf("%s×%d", a.GetArtifactId(), len(a.GetParts())))
 	}
-	return text
+	return strings.Join(words, " ")
 }
 
 func shortStatus(s *a2apb.TaskStatus) string {

@@ -11,8 +11,12 @@ import (
 	"github.com/errandhq/errand/services/e2e/internal/chaos/journal"
 )
 
-// lag is how long after its commit an event may be shown.
-const lag = 15 * time.Second
+const (
+	// lag is how long after its commit an event may be shown.
+	lag = 15 * time.Second
+	// recovery is what connections need after an interruption.
+	recovery = time.Second
+)
 
 // streams: each connection shows the log, from where it begins, in order and
 // each event once.
@@ -41,9 +45,9 @@ type follower struct {
 	broken bool
 }
 
-func (f *follower) fail(kind Kind, format string, args ...any) {
+func (f *follower) failf(kind Kind, format string, args ...any) {
 	f.broken = true
-	f.violation(f.r, kind, "%s stream of %s: "+format, append([]any{f.c.Binding, clock(f.c.Opened)}, args...)...)
+	f.violationf(f.r, kind, "%s stream of %s: "+format, append([]any{f.c.Binding, clock(f.c.Opened)}, args...)...)
 }
 
 func (f *follower) follow() {
@@ -80,16 +84,16 @@ func (f *follower) snapshot(e journal.Seen) {
 	}
 	switch {
 	case highest == 0:
-		f.fail(Stream, "Task (id %d) that never was so: %s", e.Version, shortTask(e.Event.GetTask()))
+		f.failf(Stream, "Task (id %d) that never was so: %s", e.Version, shortTask(e.Event.GetTask()))
 	case len(f.at) == 0:
-		f.fail(Stream, "Task of version %d after version %d was seen", highest, f.shown)
+		f.failf(Stream, "Task of version %d after version %d was seen", highest, f.shown)
 	}
 }
 
 // event is the one that follows in the log.
 func (f *follower) event(i int, e journal.Seen) {
 	if len(f.at) == 0 {
-		f.fail(Stream, "begins without a Task: %s", shortEvent(e.Event))
+		f.failf(Stream, "begins without a Task: %s", shortEvent(e.Event))
 		return
 	}
 	var at []int64
@@ -99,7 +103,7 @@ func (f *follower) event(i int, e journal.Seen) {
 		}
 	}
 	if len(at) == 0 {
-		f.fail(Stream, "event %d after version %v is %s: id %d, %s", i+1, f.at, f.wrong(e.Event), e.Version, shortEvent(e.Event))
+		f.failf(Stream, "event %d after version %v is %s: id %d, %s", i+1, f.at, f.wrong(e.Event), e.Version, shortEvent(e.Event))
 		return
 	}
 	f.late(at[0], e.At)
@@ -121,15 +125,37 @@ func (f *follower) wrong(e *a2apb.StreamResponse) string {
 	return "not in the log"
 }
 
-// late: an event is shown soon after it could be, and after the cluster was whole.
+// late: an event is shown soon after it could be; while something on its way is
+// interrupted, and for a moment afterwards, no time counts.
 func (f *follower) late(v int64, shown time.Time) {
 	since := latest(f.r.committed(v), f.c.Opened)
-	for _, i := range f.during(since, shown) {
-		since = latest(since, i.Begun, i.Ended)
+	d := shown.Sub(since)
+	if d > lag {
+		d -= covered(f.during(since.Add(-recovery), shown, behind...), since, shown)
 	}
-	if d := shown.Sub(since); d > lag {
-		f.fail(Lag, "version %d was not shown for %s", v, d.Round(time.Millisecond))
+	if d > lag {
+		f.failf(Lag, "version %d was not shown for %s, of which %s without interruptions",
+			v, shown.Sub(since).Round(time.Millisecond), d.Round(time.Millisecond))
 	}
+}
+
+// covered is how much of a span of time interruptions take, each with the time to
+// recover from it.
+func covered(interruptions []journal.Interruption, from, to time.Time) time.Duration {
+	slices.SortFunc(interruptions, func(a, b journal.Interruption) int { return a.Begun.Compare(b.Begun) })
+	var sum time.Duration
+	for _, i := range interruptions {
+		end := latest(i.Begun, i.Ended).Add(recovery)
+		if end.After(to) {
+			end = to
+		}
+		from = latest(from, i.Begun)
+		if end.After(from) {
+			sum += end.Sub(from)
+			from = end
+		}
+	}
+	return sum
 }
 
 // end: the server ends a stream after the end alone, or when a gateway goes.
@@ -137,12 +163,12 @@ func (f *follower) end() {
 	var last int64
 	if len(f.at) > 0 {
 		last = slices.Max(f.at)
-		if next := f.r.next(last); next > 0 && !f.c.Ended && f.c.Error == "" {
+		if next := f.r.next(last); next > 0 && !f.c.Ended {
 			f.late(next, f.c.Closed)
 		}
 	}
 	if f.c.Ended && !f.mayEnd(last) && len(f.during(f.c.Opened, f.c.Closed.Add(time.Second), "gateway", "front")) == 0 {
-		f.fail(Stream, "ended after version %d of %d", last, len(f.r.log))
+		f.failf(Stream, "ended after version %d of %d", last, len(f.r.log))
 	}
 }
 
@@ -162,6 +188,6 @@ func (f *follower) refusal() {
 		return // of messages, see attempt
 	}
 	if c.Error != "UNSUPPORTED_OPERATION" || !f.r.ended(c.Closed) {
-		f.fail(Failed, "refused: %s", c.Error)
+		f.failf(Failed, "refused: %s", c.Error)
 	}
 }

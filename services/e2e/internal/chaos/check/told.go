@@ -35,7 +35,7 @@ func (c *checker) told(r *record) {
 	}
 	for _, read := range r.reads {
 		if read.Error != "" {
-			c.violation(r, Failed, "GetTask was refused: %s", read.Error)
+			c.violationf(r, Failed, "GetTask was refused: %s", read.Error)
 		}
 		views = append(views, view{read.Begun, read.At, "GetTask", read.Task, 0})
 	}
@@ -63,15 +63,15 @@ func (c *checker) views(r *record, views []view) {
 	for _, v := range views {
 		lowest, highest := r.match(v.task)
 		if lowest == 0 {
-			c.violation(r, Told, "%s at %s shows what never was: %s", v.what, clock(v.ended), shortTask(v.task))
+			c.violationf(r, Told, "%s at %s shows what never was: %s", v.what, clock(v.ended), shortTask(v.task))
 			continue
 		}
 		if highest < v.least {
-			c.violation(r, Told, "%s at %s shows version %d, not %d", v.what, clock(v.ended), highest, v.least)
+			c.violationf(r, Told, "%s at %s shows version %d, not %d", v.what, clock(v.ended), highest, v.least)
 		}
 		for _, before := range facts {
 			if before.at.Before(v.begun) && highest < before.version {
-				c.violation(r, Told, "%s at %s shows version %d, after %s showed %d", v.what, clock(v.ended), highest, before.what, before.version)
+				c.violationf(r, Told, "%s at %s shows version %d, after %s showed %d", v.what, clock(v.ended), highest, before.what, before.version)
 				break
 			}
 		}
@@ -84,13 +84,13 @@ func (c *checker) attempt(r *record, m *journal.Message, a journal.Attempt) {
 	if a.Lost || a.Retryable {
 		return
 	}
-	if a.Task == nil && a.Reply == nil && m.TaskID != "" && !(a.Error == "UNSUPPORTED_OPERATION" && r.ended(a.Ended)) {
-		c.violation(r, Failed, "answer %q was refused: %s", m.Text, a.Error)
+	if a.Task == nil && a.Reply == nil && m.TaskID != "" && (a.Error != "UNSUPPORTED_OPERATION" || !r.ended(a.Ended)) {
+		c.violationf(r, Failed, "answer %q was refused: %s", m.Text, a.Error)
 	}
 	early := a.Ended.Sub(a.Begun) < c.Wait-time.Second
 	if a.Task != nil && a.Blocking && early && !task.Settled(a.Task.GetStatus().GetState()) &&
 		len(c.during(a.Begun, a.Ended.Add(time.Second))) == 0 {
-		c.violation(r, Told, "a blocking send of %q was answered with %s", m.Text, shortTask(a.Task))
+		c.violationf(r, Told, "a blocking send of %q was answered with %s", m.Text, shortTask(a.Task))
 	}
 }
 
@@ -100,12 +100,12 @@ func (c *checker) cancel(r *record, a *journal.Cancel) {
 	switch {
 	case a.Lost || a.Retryable:
 	case a.Task != nil && a.Task.GetStatus().GetState() != task.Canceled:
-		c.violation(r, Told, "a cancel was answered with %s", shortTask(a.Task))
+		c.violationf(r, Told, "a cancel was answered with %s", shortTask(a.Task))
 	case a.Task != nil && final != task.Canceled:
-		c.violation(r, Told, "a cancel was confirmed, but the task is %s", final)
+		c.violationf(r, Told, "a cancel was confirmed, but the task is %s", final)
 	case a.Error == "TASK_NOT_CANCELABLE" && final == task.Canceled:
-		c.violation(r, Told, "a cancel was refused, but the task is %s", final)
-	case a.Task == nil && !(a.Error == "TASK_NOT_CANCELABLE" && r.ended(a.Ended)):
-		c.violation(r, Failed, "a cancel was refused: %s", a.Error)
+		c.violationf(r, Told, "a cancel was refused, but the task is %s", final)
+	case a.Task == nil && (a.Error != "TASK_NOT_CANCELABLE" || !r.ended(a.Ended)):
+		c.violationf(r, Failed, "a cancel was refused: %s", a.Error)
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // quiet is how long a stream may say nothing before its reader connects anew.
-const quiet = 20 * time.Second
+const quiet = 45 * time.Second
 
 // subscriber follows a task to its end over as many connections as it takes, some
 // of which it cuts itself.
