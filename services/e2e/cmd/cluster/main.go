@@ -7,11 +7,12 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
-	"github.com/errandhq/errand/pkg/lifecycle"
 	"github.com/errandhq/errand/services/e2e/internal/launch"
 )
 
@@ -54,7 +55,12 @@ func main() {
 	if parsed.Command() == "down" {
 		run = c.Down.run
 	}
-	os.Exit(lifecycle.Main(run))
+	// Only the first signal counts: make passes on a second one, and the programs
+	// that are ending must not be left behind.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	parsed.FatalIfErrorf(err)
 }
 
 func (u up) run(ctx context.Context) error {

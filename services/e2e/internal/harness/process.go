@@ -53,8 +53,8 @@ type Process struct {
 	exited chan error
 }
 
-// launch starts a process, which ends with the test, and waits until it serves.
-func launch(t testing.TB, c command, ready string) *Process {
+// spawn starts a process, which ends with the test, and waits until it serves.
+func spawn(t testing.TB, c command, ready string) *Process {
 	t.Helper()
 	p := &Process{command: c, ready: ready, log: filepath.Join(t.TempDir(), "log"), web: &http.Client{Transport: &http.Transport{}}}
 	p.Start(t)
@@ -138,9 +138,9 @@ func (p *Process) Log() string {
 	return string(text[max(0, len(text)-tail):])
 }
 
-// freeAddress is a loopback address that was free a moment ago: a process that
+// FreeAddress is a loopback address that was free a moment ago: a process that
 // starts anew must be found where it was.
-func freeAddress(t testing.TB) string {
+func FreeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", loopback)
 	require.NoError(t, err)

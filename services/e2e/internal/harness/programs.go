@@ -34,7 +34,7 @@ func BuildErrand(t testing.TB) string {
 // StartDev starts `errand dev` with further arguments.
 func StartDev(t testing.TB, binary string, args ...string) *Dev {
 	t.Helper()
-	web, rpc, store, queue := freeAddress(t), freeAddress(t), freeAddress(t), freeAddress(t)
+	web, rpc, store, queue := FreeAddress(t), FreeAddress(t), FreeAddress(t), FreeAddress(t)
 	d := &Dev{Client: newClient(t, web, rpc), TaskStoreAddr: store, NATSURL: "nats://" + queue}
 	if i := slices.Index(args, "--nats-url"); i >= 0 {
 		d.NATSURL = args[i+1]
@@ -42,7 +42,7 @@ func StartDev(t testing.TB, binary string, args ...string) *Dev {
 		args = append(args, "--nats-listen", queue)
 	}
 	args = slices.Concat([]string{"dev", "--http", web, "--grpc", rpc, "--ops", loopback, "--taskstore-listen", store}, args)
-	d.Process = launch(t, command{path: binary, args: args}, d.Client.URL+"/.well-known/agent-card.json")
+	d.Process = spawn(t, command{path: binary, args: args}, d.Client.URL+"/.well-known/agent-card.json")
 	return d
 }
 
@@ -88,8 +88,8 @@ func (b Backend) args() []string {
 // variables.
 func StartExecutor(t testing.TB, b Backend, binary string, env ...string) *Process {
 	t.Helper()
-	ops := freeAddress(t)
-	return launch(t, command{path: binary, args: append(b.args(), "--ops", ops), env: env}, "http://"+ops+"/readyz")
+	ops := FreeAddress(t)
+	return spawn(t, command{path: binary, args: append(b.args(), "--ops", ops), env: env}, "http://"+ops+"/readyz")
 }
 
 // Edge is a gateway and its notifier, each a process of its own.
@@ -111,11 +111,11 @@ func BuildEdge(t testing.TB) EdgePrograms {
 // Start starts errand-notifier and errand-gateway beside a cluster.
 func (p EdgePrograms) Start(t testing.TB, b Backend) *Edge {
 	t.Helper()
-	web, rpc, notifier := freeAddress(t), freeAddress(t), freeAddress(t)
+	web, rpc, notifier := FreeAddress(t), FreeAddress(t), FreeAddress(t)
 	start := func(binary string, args ...string) *Process {
-		ops := freeAddress(t)
+		ops := FreeAddress(t)
 		args = slices.Concat(b.args(), []string{"--ops", ops}, args)
-		return launch(t, command{path: binary, args: args}, "http://"+ops+"/readyz")
+		return spawn(t, command{path: binary, args: args}, "http://"+ops+"/readyz")
 	}
 	e := &Edge{Client: newClient(t, web, rpc)}
 	e.Notifier = start(p.notifier, "--grpc", notifier)

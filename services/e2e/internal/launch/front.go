@@ -59,7 +59,8 @@ func (f *front) serve(gateways []dial, protocols *http.Protocols, logger *slog.L
 		HTTP2: &http.HTTP2Config{SendPingTimeout: frontPing, PingTimeout: frontPing},
 	}
 	proxy := &httputil.ReverseProxy{
-		Rewrite:   func(*httputil.ProxyRequest) {}, // nothing: a gateway sees what was sent
+		// A gateway sees what was sent.
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.RawQuery = r.In.URL.RawQuery },
 		Transport: &turns{count: len(gateways), next: f.gateways},
 		// FlushInterval stays 0: bodies of unknown length are flushed anyway, and an
 		// answer of gRPC that is headers alone must not be, or it has no trailers.

@@ -58,6 +58,7 @@ func (n *network) link(client, server, target string) *link {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.links = append(n.links, l)
+	n.open(l)
 	return l
 }
 
@@ -67,9 +68,11 @@ func (n *network) set(name string, cut bool) {
 	defer n.mu.Unlock()
 	n.cut[name] = cut
 	for _, l := range n.links {
-		l.gate.set(!n.cut[l.client] && !n.cut[l.server])
+		n.open(l)
 	}
 }
+
+func (n *network) open(l *link) { l.gate.set(!n.cut[l.client] && !n.cut[l.server]) }
 
 // healAll undoes each cut.
 func (n *network) healAll() {
@@ -80,7 +83,7 @@ func (n *network) healAll() {
 	defer n.mu.Unlock()
 	clear(n.cut)
 	for _, l := range n.links {
-		l.gate.set(true)
+		n.open(l)
 	}
 }
 
