@@ -22,6 +22,8 @@ import (
 const (
 	patience    = 30 * time.Second
 	maxAttempts = 2
+	// What makes an executor of the test begin tasks and not end them.
+	broken = "ERRAND_E2E_BROKEN=1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,6 +34,11 @@ type day struct {
 	errand, unfinished string
 	dev                *harness.Dev
 	backend            harness.Backend
+}
+
+func buildUnfinished(t *testing.T) string {
+	t.Helper()
+	return harness.Build(t, ".", "github.com/errandhq/errand/services/e2e/internal/unfinished")
 }
 
 func start(t *testing.T, errand, unfinished string, args ...string) *day {
@@ -59,6 +66,13 @@ func (d *day) run(args ...string) []map[string]any {
 		objects = append(objects, object)
 	}
 	return objects
+}
+
+// send starts a task and returns its id.
+func (d *day) send(text string) string {
+	d.Helper()
+	sent := d.run("send", "--return-immediately", text)[0]["task"].(map[string]any)
+	return sent["id"].(string)
 }
 
 func (d *day) get(id string) map[string]any {
@@ -96,26 +110,50 @@ func said(task map[string]any) string {
 // die lets executors begin a task, and kills them, until it is given up.
 func (d *day) die(id string) {
 	d.Helper()
-	broken := harness.StartExecutor(d, d.backend, d.unfinished, "ERRAND_E2E_BROKEN=1")
+	executor := harness.StartExecutor(d, d.backend, d.unfinished, broken)
 	for attempt := 1; ; attempt++ {
 		d.await(id, "TASK_STATE_WORKING", "attempt "+string(rune('0'+attempt)))
-		broken.Kill(d)
+		executor.Kill(d)
 		if attempt == maxAttempts {
 			return
 		}
-		broken.Start(d)
+		executor.Start(d)
 	}
+}
+
+// begun tells how often a task was begun as its first attempt.
+func (d *day) begun(id string) int {
+	d.Helper()
+	text, err := json.Marshal(d.get(id))
+	require.NoError(d, err)
+	return strings.Count(string(text), "attempt 1")
+}
+
+func TestExecutorsThatAreStoppedUseNoAttemptUp(t *testing.T) {
+	t.Parallel()
+	d := start(t, harness.BuildErrand(t), buildUnfinished(t))
+	id := d.send("water the plants")
+	executor := harness.StartExecutor(t, d.backend, d.unfinished, broken)
+	for stops := 1; stops <= maxAttempts+1; stops++ {
+		require.Eventually(t, func() bool { return d.begun(id) == stops }, patience, 50*time.Millisecond)
+		executor.Stop(t)
+		executor.Start(t)
+	}
+	executor.Stop(t)
+	harness.StartExecutor(t, d.backend, d.unfinished)
+	d.await(id, "TASK_STATE_COMPLETED", "water the plants")
+	require.Empty(t, d.run("admin", "dead", "list"))
 }
 
 func TestATaskWhoseExecutorsDiedIsRunAgainByAnOperator(t *testing.T) {
 	t.Parallel()
 	errand := harness.BuildErrand(t)
-	unfinished := harness.Build(t, ".", "github.com/errandhq/errand/services/e2e/internal/unfinished")
+	unfinished := buildUnfinished(t)
 	for name, args := range map[string][]string{"sqlite": nil, "postgres": {"--database-url", testkit.Postgres(t)}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := start(t, errand, unfinished, args...)
-			id := d.run("send", "--return-immediately", "water the plants")[0]["task"].(map[string]any)["id"].(string)
+			id := d.send("water the plants")
 			d.die(id)
 			dead := d.await(id, "TASK_STATE_FAILED", "The agent did not finish this task.")
 

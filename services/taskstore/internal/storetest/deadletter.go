@@ -76,6 +76,29 @@ var deadLetterCases = map[string]func(*fixture){
 		f.settled(task.Working)
 		require.Empty(f, f.deadIDs(&taskstorev1.DeadLetterFilter{}))
 	},
+	"a task whose claims were all lost tells its sender so, and no more": func(f *fixture) {
+		id := f.start("go")
+		for range maxAttempts {
+			c := f.claim(id)
+			f.clock.advance(lease + time.Millisecond)
+			f.expireLease(c)
+		}
+		t, _ := f.get(id)
+		require.Equal(f, task.Failed, t.GetStatus().GetState())
+		require.Equal(f, "The agent did not finish this task.", texts(t.GetStatus().GetMessage().GetParts()))
+		require.Equal(f, []string{id}, f.deadIDs(&taskstorev1.DeadLetterFilter{Reason: "max_attempts"}))
+	},
+	"drains, however many, use no attempt up and make no dead letter": func(f *fixture) {
+		id := f.start("go")
+		require.Zero(f, f.release(f.claim(id), true, 0))
+		for range 3 * maxAttempts {
+			c := f.claim(id)
+			require.EqualValues(f, 2, c.GetAttempt())
+			require.Zero(f, f.release(c, false, 0))
+		}
+		f.emit(f.claim(id), status(task.Completed, ""))
+		require.Empty(f, f.deadIDs(&taskstorev1.DeadLetterFilter{}))
+	},
 	"the newest dead letter comes first": func(f *fixture) {
 		first := f.dead("1")
 		f.clock.advance(time.Second)
