@@ -13,9 +13,11 @@ import (
 	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/events"
 	"github.com/errandhq/errand/pkg/lifecycle"
+	"github.com/errandhq/errand/pkg/queue"
 	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/pkg/telemetry"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+	"github.com/errandhq/errand/services/taskstore/internal/backlog"
 	"github.com/errandhq/errand/services/taskstore/internal/clock"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/errandhq/errand/services/taskstore/internal/observe"
@@ -123,12 +125,27 @@ func (s *Service) addStore(publisher *publish.Publisher, parallel int) error {
 	if err != nil {
 		return fmt.Errorf("observe the database: %w", err)
 	}
+	queued := backlog.New(backlog.Options{Agents: s.cfg.Agents, Count: s.countQueued, Logger: s.cfg.Logger})
+	s.Add("backlog", queued)
 	s.store = store.New(observed, store.Options{
-		Publisher: publisher, Agents: s.cfg.Agents, CursorKey: s.cfg.CursorKey,
+		Publisher: publisher, Agents: s.cfg.Agents, CursorKey: s.cfg.CursorKey, Full: queued.Full,
 		Now: s.clock.Now, NewID: task.NewID, ContextTTL: contextTTL, Parallel: parallel,
 	})
 	s.AddCloser("store", func(context.Context) error { s.store.Close(); return nil })
 	return nil
+}
+
+// countQueued tells how many work messages of an agent no executor has taken.
+func (s *Service) countQueued(ctx context.Context, agent string) (int, error) {
+	byTenant, err := queue.Depths(ctx, s.cfg.NATS, agent)
+	if err != nil {
+		return 0, fmt.Errorf("count the queue of agent %s: %w", agent, err)
+	}
+	sum := 0
+	for _, depth := range byTenant {
+		sum += int(depth) //nolint:gosec // a stream holds far fewer
+	}
+	return sum, nil
 }
 
 // addKeepers adds the work that one task store of a cluster does for all.

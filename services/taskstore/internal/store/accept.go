@@ -22,12 +22,17 @@ func (s *Store) AcceptMessages(
 	return write(ctx, s, "accept message", requests, s.newAcceptance, s.accepted)
 }
 
+// fullRetry is what a sender is asked to wait for room in an agent's queue.
+const fullRetry = 2 * time.Second
+
 // acceptance is the change that takes one message.
 type acceptance struct {
 	acceptInput
 	size         int
 	contextTTL   time.Duration
 	contentLimit int64
+	// Whether the agent's queue takes no new task.
+	full bool
 
 	// What was decided.
 	refused   error
@@ -77,8 +82,11 @@ func (s *Store) newAcceptance(_ context.Context, r *taskstorev1.AcceptMessageReq
 		contextTTL:   s.ContextTTL,
 		contentLimit: int64(s.Agents.Limits.Artifacts),
 	}
-	if a.starts() && !canonicalID(a.newTask) {
-		return nil, a2aerr.Invalid("newTaskId", "a UUID")
+	if a.starts() {
+		if !canonicalID(a.newTask) {
+			return nil, a2aerr.Invalid("newTaskId", "a UUID")
+		}
+		a.full = s.Full != nil && s.Full(scope.Agent)
 	}
 	a.dedupe, err = newDedupe(r.GetDedupe(), r.GetScope(), r.GetMessage(), r.GetFingerprint())
 	return a, err
@@ -134,6 +142,9 @@ func (a *acceptance) decide(now time.Time, rows *engine.Loaded) decision {
 }
 
 func (a *acceptance) create(now time.Time) (decision, error) {
+	if a.full {
+		return decision{}, a2aerr.Exhausted("the agent has as many tasks waiting as it may", fullRetry)
+	}
 	contextID := a.message.GetContextId()
 	if contextID == "" {
 		contextID = a.newCtx

@@ -25,6 +25,9 @@ type Options struct {
 	NewID func() string
 	// How long a context is kept after its last accepted message.
 	ContextTTL time.Duration
+	// Full tells whether an agent's queue takes no new task. It is asked once for each
+	// and answers at once. Nil stands for queues that are never full.
+	Full func(agent string) bool
 	// Transactions that run at the same time: 1 for SQLite.
 	Parallel int
 }
