@@ -1890,7 +1890,10 @@ type Claim struct {
 	// Messages above this version have not been handled in a settled turn.
 	HandledVersion int64 `protobuf:"varint,8,opt,name=handled_version,json=handledVersion,proto3" json:"handled_version,omitempty"`
 	// When the turn was first claimed; max_runtime counts from here.
-	TurnStarted   *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=turn_started,json=turnStarted,proto3" json:"turn_started,omitempty"`
+	TurnStarted *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=turn_started,json=turnStarted,proto3" json:"turn_started,omitempty"`
+	// How long ago that was when this claim was made, so that nobody need compare it
+	// with a clock of their own.
+	TurnAge       *durationpb.Duration `protobuf:"bytes,10,opt,name=turn_age,json=turnAge,proto3" json:"turn_age,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1984,6 +1987,13 @@ func (x *Claim) GetHandledVersion() int64 {
 func (x *Claim) GetTurnStarted() *timestamppb.Timestamp {
 	if x != nil {
 		return x.TurnStarted
+	}
+	return nil
+}
+
+func (x *Claim) GetTurnAge() *durationpb.Duration {
+	if x != nil {
+		return x.TurnAge
 	}
 	return nil
 }
@@ -3524,7 +3534,7 @@ const file_errand_taskstore_v1_taskstore_proto_rawDesc = "" +
 	"\arefusal\x18\x03 \x01(\x0e2\x1c.errand.taskstore.v1.RefusalH\x00R\arefusal\x12\x1d\n" +
 	"\n" +
 	"held_epoch\x18\x04 \x01(\x03R\theldEpochB\t\n" +
-	"\aoutcome\"\xd1\x02\n" +
+	"\aoutcome\"\x87\x03\n" +
 	"\x05Claim\x12#\n" +
 	"\x04task\x18\x01 \x01(\v2\x0f.lf.a2a.v1.TaskR\x04task\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12\x16\n" +
@@ -3535,7 +3545,9 @@ const file_errand_taskstore_v1_taskstore_proto_rawDesc = "" +
 	"\aattempt\x18\x06 \x01(\x05R\aattempt\x128\n" +
 	"\bmessages\x18\a \x03(\v2\x1c.errand.event.v1.UserMessageR\bmessages\x12'\n" +
 	"\x0fhandled_version\x18\b \x01(\x03R\x0ehandledVersion\x12=\n" +
-	"\fturn_started\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\vturnStarted\"D\n" +
+	"\fturn_started\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\vturnStarted\x124\n" +
+	"\bturn_age\x18\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\aturnAge\"D\n" +
 	"\bLeaseRef\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12\x1f\n" +
 	"\vlease_epoch\x18\x02 \x01(\x03R\n" +
@@ -3781,73 +3793,74 @@ var file_errand_taskstore_v1_taskstore_proto_depIdxs = []int32{
 	54, // 33: errand.taskstore.v1.Claim.task:type_name -> lf.a2a.v1.Task
 	60, // 34: errand.taskstore.v1.Claim.messages:type_name -> errand.event.v1.UserMessage
 	57, // 35: errand.taskstore.v1.Claim.turn_started:type_name -> google.protobuf.Timestamp
-	59, // 36: errand.taskstore.v1.RenewLeasesRequest.lease:type_name -> google.protobuf.Duration
-	27, // 37: errand.taskstore.v1.RenewLeasesRequest.leases:type_name -> errand.taskstore.v1.LeaseRef
-	30, // 38: errand.taskstore.v1.RenewLeasesResponse.results:type_name -> errand.taskstore.v1.RenewResult
-	1,  // 39: errand.taskstore.v1.RenewResult.refusal:type_name -> errand.taskstore.v1.Refusal
-	32, // 40: errand.taskstore.v1.ReleaseTasksRequest.releases:type_name -> errand.taskstore.v1.Release
-	27, // 41: errand.taskstore.v1.Release.lease:type_name -> errand.taskstore.v1.LeaseRef
-	59, // 42: errand.taskstore.v1.Release.delay:type_name -> google.protobuf.Duration
-	34, // 43: errand.taskstore.v1.ReleaseTasksResponse.results:type_name -> errand.taskstore.v1.ReleaseResult
-	1,  // 44: errand.taskstore.v1.ReleaseResult.refusal:type_name -> errand.taskstore.v1.Refusal
-	36, // 45: errand.taskstore.v1.WriteEventsRequest.writes:type_name -> errand.taskstore.v1.TaskWrite
-	27, // 46: errand.taskstore.v1.TaskWrite.lease:type_name -> errand.taskstore.v1.LeaseRef
-	37, // 47: errand.taskstore.v1.TaskWrite.events:type_name -> errand.taskstore.v1.TaskEvent
-	61, // 48: errand.taskstore.v1.TaskEvent.status_update:type_name -> lf.a2a.v1.TaskStatusUpdateEvent
-	62, // 49: errand.taskstore.v1.TaskEvent.artifact_update:type_name -> lf.a2a.v1.TaskArtifactUpdateEvent
-	39, // 50: errand.taskstore.v1.WriteEventsResponse.results:type_name -> errand.taskstore.v1.WriteResult
-	1,  // 51: errand.taskstore.v1.WriteResult.refusal:type_name -> errand.taskstore.v1.Refusal
-	60, // 52: errand.taskstore.v1.ListUserMessagesResponse.messages:type_name -> errand.event.v1.UserMessage
-	2,  // 53: errand.taskstore.v1.GetContextRequest.scope:type_name -> errand.taskstore.v1.Scope
-	2,  // 54: errand.taskstore.v1.UpdateContextRequest.scope:type_name -> errand.taskstore.v1.Scope
-	2,  // 55: errand.taskstore.v1.ListTurnsRequest.scope:type_name -> errand.taskstore.v1.Scope
-	48, // 56: errand.taskstore.v1.ListTurnsResponse.turns:type_name -> errand.taskstore.v1.Turn
-	57, // 57: errand.taskstore.v1.Turn.time:type_name -> google.protobuf.Timestamp
-	54, // 58: errand.taskstore.v1.Turn.task:type_name -> lf.a2a.v1.Task
-	49, // 59: errand.taskstore.v1.Turn.direct:type_name -> errand.taskstore.v1.DirectExchange
-	52, // 60: errand.taskstore.v1.DirectExchange.message:type_name -> lf.a2a.v1.Message
-	52, // 61: errand.taskstore.v1.DirectExchange.reply:type_name -> lf.a2a.v1.Message
-	3,  // 62: errand.taskstore.v1.TaskStoreService.AcceptMessage:input_type -> errand.taskstore.v1.AcceptMessageRequest
-	5,  // 63: errand.taskstore.v1.TaskStoreService.FindMessage:input_type -> errand.taskstore.v1.FindMessageRequest
-	7,  // 64: errand.taskstore.v1.TaskStoreService.StoreReply:input_type -> errand.taskstore.v1.StoreReplyRequest
-	9,  // 65: errand.taskstore.v1.TaskStoreService.CancelTask:input_type -> errand.taskstore.v1.CancelTaskRequest
-	11, // 66: errand.taskstore.v1.TaskStoreService.ResumeTask:input_type -> errand.taskstore.v1.ResumeTaskRequest
-	13, // 67: errand.taskstore.v1.TaskStoreService.GetTask:input_type -> errand.taskstore.v1.GetTaskRequest
-	15, // 68: errand.taskstore.v1.TaskStoreService.ListTasks:input_type -> errand.taskstore.v1.ListTasksRequest
-	17, // 69: errand.taskstore.v1.TaskStoreService.ListEvents:input_type -> errand.taskstore.v1.ListEventsRequest
-	20, // 70: errand.taskstore.v1.TaskStoreService.GetVersions:input_type -> errand.taskstore.v1.GetVersionsRequest
-	23, // 71: errand.taskstore.v1.TaskStoreService.ClaimTasks:input_type -> errand.taskstore.v1.ClaimTasksRequest
-	28, // 72: errand.taskstore.v1.TaskStoreService.RenewLeases:input_type -> errand.taskstore.v1.RenewLeasesRequest
-	31, // 73: errand.taskstore.v1.TaskStoreService.ReleaseTasks:input_type -> errand.taskstore.v1.ReleaseTasksRequest
-	35, // 74: errand.taskstore.v1.TaskStoreService.WriteEvents:input_type -> errand.taskstore.v1.WriteEventsRequest
-	40, // 75: errand.taskstore.v1.TaskStoreService.ListUserMessages:input_type -> errand.taskstore.v1.ListUserMessagesRequest
-	42, // 76: errand.taskstore.v1.TaskStoreService.GetContext:input_type -> errand.taskstore.v1.GetContextRequest
-	44, // 77: errand.taskstore.v1.TaskStoreService.UpdateContext:input_type -> errand.taskstore.v1.UpdateContextRequest
-	46, // 78: errand.taskstore.v1.TaskStoreService.ListTurns:input_type -> errand.taskstore.v1.ListTurnsRequest
-	50, // 79: errand.taskstore.v1.TaskStoreService.GetInfo:input_type -> errand.taskstore.v1.GetInfoRequest
-	4,  // 80: errand.taskstore.v1.TaskStoreService.AcceptMessage:output_type -> errand.taskstore.v1.AcceptMessageResponse
-	6,  // 81: errand.taskstore.v1.TaskStoreService.FindMessage:output_type -> errand.taskstore.v1.FindMessageResponse
-	8,  // 82: errand.taskstore.v1.TaskStoreService.StoreReply:output_type -> errand.taskstore.v1.StoreReplyResponse
-	10, // 83: errand.taskstore.v1.TaskStoreService.CancelTask:output_type -> errand.taskstore.v1.CancelTaskResponse
-	12, // 84: errand.taskstore.v1.TaskStoreService.ResumeTask:output_type -> errand.taskstore.v1.ResumeTaskResponse
-	14, // 85: errand.taskstore.v1.TaskStoreService.GetTask:output_type -> errand.taskstore.v1.GetTaskResponse
-	16, // 86: errand.taskstore.v1.TaskStoreService.ListTasks:output_type -> errand.taskstore.v1.ListTasksResponse
-	18, // 87: errand.taskstore.v1.TaskStoreService.ListEvents:output_type -> errand.taskstore.v1.ListEventsResponse
-	21, // 88: errand.taskstore.v1.TaskStoreService.GetVersions:output_type -> errand.taskstore.v1.GetVersionsResponse
-	24, // 89: errand.taskstore.v1.TaskStoreService.ClaimTasks:output_type -> errand.taskstore.v1.ClaimTasksResponse
-	29, // 90: errand.taskstore.v1.TaskStoreService.RenewLeases:output_type -> errand.taskstore.v1.RenewLeasesResponse
-	33, // 91: errand.taskstore.v1.TaskStoreService.ReleaseTasks:output_type -> errand.taskstore.v1.ReleaseTasksResponse
-	38, // 92: errand.taskstore.v1.TaskStoreService.WriteEvents:output_type -> errand.taskstore.v1.WriteEventsResponse
-	41, // 93: errand.taskstore.v1.TaskStoreService.ListUserMessages:output_type -> errand.taskstore.v1.ListUserMessagesResponse
-	43, // 94: errand.taskstore.v1.TaskStoreService.GetContext:output_type -> errand.taskstore.v1.GetContextResponse
-	45, // 95: errand.taskstore.v1.TaskStoreService.UpdateContext:output_type -> errand.taskstore.v1.UpdateContextResponse
-	47, // 96: errand.taskstore.v1.TaskStoreService.ListTurns:output_type -> errand.taskstore.v1.ListTurnsResponse
-	51, // 97: errand.taskstore.v1.TaskStoreService.GetInfo:output_type -> errand.taskstore.v1.GetInfoResponse
-	80, // [80:98] is the sub-list for method output_type
-	62, // [62:80] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	59, // 36: errand.taskstore.v1.Claim.turn_age:type_name -> google.protobuf.Duration
+	59, // 37: errand.taskstore.v1.RenewLeasesRequest.lease:type_name -> google.protobuf.Duration
+	27, // 38: errand.taskstore.v1.RenewLeasesRequest.leases:type_name -> errand.taskstore.v1.LeaseRef
+	30, // 39: errand.taskstore.v1.RenewLeasesResponse.results:type_name -> errand.taskstore.v1.RenewResult
+	1,  // 40: errand.taskstore.v1.RenewResult.refusal:type_name -> errand.taskstore.v1.Refusal
+	32, // 41: errand.taskstore.v1.ReleaseTasksRequest.releases:type_name -> errand.taskstore.v1.Release
+	27, // 42: errand.taskstore.v1.Release.lease:type_name -> errand.taskstore.v1.LeaseRef
+	59, // 43: errand.taskstore.v1.Release.delay:type_name -> google.protobuf.Duration
+	34, // 44: errand.taskstore.v1.ReleaseTasksResponse.results:type_name -> errand.taskstore.v1.ReleaseResult
+	1,  // 45: errand.taskstore.v1.ReleaseResult.refusal:type_name -> errand.taskstore.v1.Refusal
+	36, // 46: errand.taskstore.v1.WriteEventsRequest.writes:type_name -> errand.taskstore.v1.TaskWrite
+	27, // 47: errand.taskstore.v1.TaskWrite.lease:type_name -> errand.taskstore.v1.LeaseRef
+	37, // 48: errand.taskstore.v1.TaskWrite.events:type_name -> errand.taskstore.v1.TaskEvent
+	61, // 49: errand.taskstore.v1.TaskEvent.status_update:type_name -> lf.a2a.v1.TaskStatusUpdateEvent
+	62, // 50: errand.taskstore.v1.TaskEvent.artifact_update:type_name -> lf.a2a.v1.TaskArtifactUpdateEvent
+	39, // 51: errand.taskstore.v1.WriteEventsResponse.results:type_name -> errand.taskstore.v1.WriteResult
+	1,  // 52: errand.taskstore.v1.WriteResult.refusal:type_name -> errand.taskstore.v1.Refusal
+	60, // 53: errand.taskstore.v1.ListUserMessagesResponse.messages:type_name -> errand.event.v1.UserMessage
+	2,  // 54: errand.taskstore.v1.GetContextRequest.scope:type_name -> errand.taskstore.v1.Scope
+	2,  // 55: errand.taskstore.v1.UpdateContextRequest.scope:type_name -> errand.taskstore.v1.Scope
+	2,  // 56: errand.taskstore.v1.ListTurnsRequest.scope:type_name -> errand.taskstore.v1.Scope
+	48, // 57: errand.taskstore.v1.ListTurnsResponse.turns:type_name -> errand.taskstore.v1.Turn
+	57, // 58: errand.taskstore.v1.Turn.time:type_name -> google.protobuf.Timestamp
+	54, // 59: errand.taskstore.v1.Turn.task:type_name -> lf.a2a.v1.Task
+	49, // 60: errand.taskstore.v1.Turn.direct:type_name -> errand.taskstore.v1.DirectExchange
+	52, // 61: errand.taskstore.v1.DirectExchange.message:type_name -> lf.a2a.v1.Message
+	52, // 62: errand.taskstore.v1.DirectExchange.reply:type_name -> lf.a2a.v1.Message
+	3,  // 63: errand.taskstore.v1.TaskStoreService.AcceptMessage:input_type -> errand.taskstore.v1.AcceptMessageRequest
+	5,  // 64: errand.taskstore.v1.TaskStoreService.FindMessage:input_type -> errand.taskstore.v1.FindMessageRequest
+	7,  // 65: errand.taskstore.v1.TaskStoreService.StoreReply:input_type -> errand.taskstore.v1.StoreReplyRequest
+	9,  // 66: errand.taskstore.v1.TaskStoreService.CancelTask:input_type -> errand.taskstore.v1.CancelTaskRequest
+	11, // 67: errand.taskstore.v1.TaskStoreService.ResumeTask:input_type -> errand.taskstore.v1.ResumeTaskRequest
+	13, // 68: errand.taskstore.v1.TaskStoreService.GetTask:input_type -> errand.taskstore.v1.GetTaskRequest
+	15, // 69: errand.taskstore.v1.TaskStoreService.ListTasks:input_type -> errand.taskstore.v1.ListTasksRequest
+	17, // 70: errand.taskstore.v1.TaskStoreService.ListEvents:input_type -> errand.taskstore.v1.ListEventsRequest
+	20, // 71: errand.taskstore.v1.TaskStoreService.GetVersions:input_type -> errand.taskstore.v1.GetVersionsRequest
+	23, // 72: errand.taskstore.v1.TaskStoreService.ClaimTasks:input_type -> errand.taskstore.v1.ClaimTasksRequest
+	28, // 73: errand.taskstore.v1.TaskStoreService.RenewLeases:input_type -> errand.taskstore.v1.RenewLeasesRequest
+	31, // 74: errand.taskstore.v1.TaskStoreService.ReleaseTasks:input_type -> errand.taskstore.v1.ReleaseTasksRequest
+	35, // 75: errand.taskstore.v1.TaskStoreService.WriteEvents:input_type -> errand.taskstore.v1.WriteEventsRequest
+	40, // 76: errand.taskstore.v1.TaskStoreService.ListUserMessages:input_type -> errand.taskstore.v1.ListUserMessagesRequest
+	42, // 77: errand.taskstore.v1.TaskStoreService.GetContext:input_type -> errand.taskstore.v1.GetContextRequest
+	44, // 78: errand.taskstore.v1.TaskStoreService.UpdateContext:input_type -> errand.taskstore.v1.UpdateContextRequest
+	46, // 79: errand.taskstore.v1.TaskStoreService.ListTurns:input_type -> errand.taskstore.v1.ListTurnsRequest
+	50, // 80: errand.taskstore.v1.TaskStoreService.GetInfo:input_type -> errand.taskstore.v1.GetInfoRequest
+	4,  // 81: errand.taskstore.v1.TaskStoreService.AcceptMessage:output_type -> errand.taskstore.v1.AcceptMessageResponse
+	6,  // 82: errand.taskstore.v1.TaskStoreService.FindMessage:output_type -> errand.taskstore.v1.FindMessageResponse
+	8,  // 83: errand.taskstore.v1.TaskStoreService.StoreReply:output_type -> errand.taskstore.v1.StoreReplyResponse
+	10, // 84: errand.taskstore.v1.TaskStoreService.CancelTask:output_type -> errand.taskstore.v1.CancelTaskResponse
+	12, // 85: errand.taskstore.v1.TaskStoreService.ResumeTask:output_type -> errand.taskstore.v1.ResumeTaskResponse
+	14, // 86: errand.taskstore.v1.TaskStoreService.GetTask:output_type -> errand.taskstore.v1.GetTaskResponse
+	16, // 87: errand.taskstore.v1.TaskStoreService.ListTasks:output_type -> errand.taskstore.v1.ListTasksResponse
+	18, // 88: errand.taskstore.v1.TaskStoreService.ListEvents:output_type -> errand.taskstore.v1.ListEventsResponse
+	21, // 89: errand.taskstore.v1.TaskStoreService.GetVersions:output_type -> errand.taskstore.v1.GetVersionsResponse
+	24, // 90: errand.taskstore.v1.TaskStoreService.ClaimTasks:output_type -> errand.taskstore.v1.ClaimTasksResponse
+	29, // 91: errand.taskstore.v1.TaskStoreService.RenewLeases:output_type -> errand.taskstore.v1.RenewLeasesResponse
+	33, // 92: errand.taskstore.v1.TaskStoreService.ReleaseTasks:output_type -> errand.taskstore.v1.ReleaseTasksResponse
+	38, // 93: errand.taskstore.v1.TaskStoreService.WriteEvents:output_type -> errand.taskstore.v1.WriteEventsResponse
+	41, // 94: errand.taskstore.v1.TaskStoreService.ListUserMessages:output_type -> errand.taskstore.v1.ListUserMessagesResponse
+	43, // 95: errand.taskstore.v1.TaskStoreService.GetContext:output_type -> errand.taskstore.v1.GetContextResponse
+	45, // 96: errand.taskstore.v1.TaskStoreService.UpdateContext:output_type -> errand.taskstore.v1.UpdateContextResponse
+	47, // 97: errand.taskstore.v1.TaskStoreService.ListTurns:output_type -> errand.taskstore.v1.ListTurnsResponse
+	51, // 98: errand.taskstore.v1.TaskStoreService.GetInfo:output_type -> errand.taskstore.v1.GetInfoResponse
+	81, // [81:99] is the sub-list for method output_type
+	63, // [63:81] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_errand_taskstore_v1_taskstore_proto_init() }
