@@ -150,14 +150,17 @@ func (s *Service) countQueued(ctx context.Context, agent string) (int, error) {
 
 // addKeepers adds the work that one task store of a cluster does for all.
 func (s *Service) addKeepers(name string, published *events.Publisher) error {
-	relay, err := publish.NewRelay(publish.RelayOptions{
-		Holder: name, Outbox: s.engine, Roles: s.engine, Events: published, Now: s.clock.Now,
+	s.Add("relay", publish.NewRelay(publish.RelayOptions{
+		Holder: name, Outbox: s.engine, Roles: s.engine, Events: published, Now: s.clock.Now, Logger: s.cfg.Logger,
+	}))
+	gauge, err := publish.NewGauge(publish.GaugeOptions{
+		Holder: name, Outbox: s.engine, Roles: s.engine, Now: s.clock.Now,
 		Logger: s.cfg.Logger, Meter: s.cfg.Telemetry.Meter(),
 	})
 	if err != nil {
-		return fmt.Errorf("build relay: %w", err)
+		return fmt.Errorf("build gauge of the outbox: %w", err)
 	}
-	s.Add("relay", relay)
+	s.Add("outbox gauge", gauge)
 	reaper, err := reaper.New(reaper.Options{
 		Holder: name, Engine: s.engine, Store: s.store, Agents: s.cfg.Agents, NATS: s.cfg.NATS,
 		Now: s.clock.Now, Jumped: s.clock.Jumped, Logger: s.cfg.Logger, Meter: s.cfg.Telemetry.Meter(),

@@ -106,29 +106,60 @@ func (p *Publisher) Start(ctx context.Context) error {
 	return p.parts.Start(ctx)
 }
 
-// Stop publishes what is left while ctx lasts; the store must not commit any more.
-// What can't be published is left to a relay.
+// Stop publishes what is left while ctx lasts, as long as that gets on; the store
+// must not commit any more. What can't be published is left to a relay.
 func (p *Publisher) Stop(ctx context.Context) error {
-	for !p.idle() && ctx.Err() == nil && p.parts.Ready() == nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(idlePoll):
-		}
-	}
+	finished := p.finish(ctx)
 	// The loops end at once, and a mark that is recorded saves the relay work.
 	hard, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	err := p.parts.Stop(hard)
-	p.left.Do(func() { err = errors.Join(err, ctx.Err(), p.leave(hard)) })
+	p.left.Do(func() {
+		if !finished {
+			p.Logger.WarnContext(ctx, "stopped with unpublished events; another task store publishes them", "publisher", p.Name)
+		}
+		err = errors.Join(err, ctx.Err(), p.leave(hard))
+	})
 	return err
 }
 
 const (
 	// How often a stop looks whether everything is published.
 	idlePoll = 5 * time.Millisecond
+	// How long a stop waits for nothing at all to be published: NATS is away.
+	stuckAfter = 2 * time.Second
 	// What a stop may take beyond its time.
 	leaveTimeout = 3 * time.Second
 )
+
+// finish waits until everything is published. It gives up when ctx ends, or when
+// nothing gets on any more.
+func (p *Publisher) finish(ctx context.Context) bool {
+	if p.parts.Ready() != nil {
+		return true // it has not started, or has ended before
+	}
+	left, since := p.unpublished(), time.Now()
+	for !p.idle() {
+		if now := p.unpublished(); now != left {
+			left, since = now, time.Now()
+		}
+		if ctx.Err() != nil || time.Since(since) > stuckAfter {
+			return false
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(idlePoll):
+		}
+	}
+	return true
+}
+
+// unpublished changes with everything that is published.
+func (p *Publisher) unpublished() [2]int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return [2]int64{p.mark(), int64(len(p.hints))}
+}
 
 // idle tells whether nothing waits to be published. Whoever is in doubt waits for
 // something that may never come.

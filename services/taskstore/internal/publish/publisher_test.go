@@ -214,3 +214,35 @@ func TestAStopWithoutNATSLeavesTheEventsToARelay(t *testing.T) {
 	require.ErrorIs(t, p.Stop(ctx), context.DeadlineExceeded)
 	require.Zero(t, c.recorded("store-1"))
 }
+
+// Nothing is gained by using up the time that a process has to stop.
+func TestAStopDoesNotWaitLongForNATS(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.newPublisher("store-1")
+	require.NoError(t, p.Start(t.Context()))
+	c.disconnect()
+	c.commit(p, newTask(), 1)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+	defer cancel()
+	require.NoError(t, p.Stop(ctx))
+	require.InDelta(t, stuckAfter.Seconds(), time.Since(began).Seconds(), 1.5)
+	require.Zero(t, c.recorded("store-1"), "a relay finds what is left")
+}
+
+func TestAStopPublishesWhatItCan(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.newPublisher("store-1")
+	p.roomBytes = 0 // everything is drained from the outbox
+	tasks := []*task{newTask(), newTask()}
+	for range 400 {
+		c.commit(p, tasks[0], 1)
+		c.commit(p, tasks[1], 1)
+	}
+	require.NoError(t, p.Start(t.Context()))
+	c.stop(p)
+	c.requireStored(tasks...)
+	require.Equal(t, int64(-1), c.recorded("store-1"))
+}

@@ -10,7 +10,6 @@ import (
 	"github.com/errandhq/errand/pkg/lifecycle"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/errandhq/errand/services/taskstore/internal/role"
-	"go.opentelemetry.io/otel/metric"
 )
 
 // relayRole is the role of the one relay of a cluster.
@@ -28,7 +27,7 @@ const (
 	relayEvery    = time.Second
 )
 
-// RelayOptions is what a Relay needs. All fields but Meter are required.
+// RelayOptions is what a Relay needs. All fields are required.
 type RelayOptions struct {
 	// Names this process.
 	Holder string
@@ -37,7 +36,6 @@ type RelayOptions struct {
 	Events *events.Publisher
 	Now    func() time.Time
 	Logger *slog.Logger
-	Meter  metric.Meter
 }
 
 // Relay publishes what publishers did not live to publish. Any number may run; one
@@ -45,29 +43,21 @@ type RelayOptions struct {
 type Relay struct {
 	*lifecycle.Loop
 	RelayOptions
-	lag *lag
 }
 
 // NewRelay returns a relay that isn't running yet.
-func NewRelay(o RelayOptions) (*Relay, error) {
-	lag, err := newLag(o.Meter)
-	if err != nil {
-		return nil, err
-	}
-	r := &Relay{RelayOptions: o, lag: lag}
+func NewRelay(o RelayOptions) *Relay {
+	r := &Relay{RelayOptions: o}
 	r.Loop = role.NewLoop(role.Options{
 		Role: relayRole, Holder: o.Holder, Keeper: o.Roles, Now: o.Now, Logger: o.Logger,
 	}, r.work)
-	return r, nil
+	return r
 }
 
 func (r *Relay) work(ctx context.Context) time.Duration {
 	more, err := r.relay(ctx)
 	if err != nil && ctx.Err() == nil {
 		r.Logger.WarnContext(ctx, "could not relay events; they wait in the outbox", "error", err)
-	}
-	if err := r.lag.measure(ctx, r.Outbox, r.Now); err != nil && ctx.Err() == nil {
-		r.Logger.WarnContext(ctx, "could not measure the outbox", "error", err)
 	}
 	if more {
 		return 0

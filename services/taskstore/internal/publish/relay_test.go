@@ -10,8 +10,6 @@ import (
 	"github.com/errandhq/errand/pkg/lifecycle/lifecycletest"
 	"github.com/errandhq/errand/pkg/testkit"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
 // clock is a clock that a test can move.
@@ -19,19 +17,12 @@ type clock struct{ ahead atomic.Int64 }
 
 func (c *clock) now() time.Time             { return time.Now().Add(time.Duration(c.ahead.Load())) }
 func (c *clock) advance(by time.Duration)   { c.ahead.Add(int64(by)) }
-func (c *cluster) newRelay(k *clock) *Relay { return c.newRelayNamed(k, "relay-1", nil) }
+func (c *cluster) newRelay(k *clock) *Relay { return c.newRelayNamed(k, "relay-1") }
 
-func (c *cluster) newRelayNamed(k *clock, holder string, meters *metric.MeterProvider) *Relay {
-	c.t.Helper()
-	o := RelayOptions{
+func (c *cluster) newRelayNamed(k *clock, holder string) *Relay {
+	return NewRelay(RelayOptions{
 		Holder: holder, Outbox: c.engine, Roles: c.engine, Events: c.events, Now: k.now, Logger: testkit.Logger(c.t),
-	}
-	if meters != nil {
-		o.Meter = meters.Meter("test")
-	}
-	r, err := NewRelay(o)
-	require.NoError(c.t, err)
-	return r
+	})
 }
 
 // died is a publisher that was registered and then committed without publishing.
@@ -59,7 +50,7 @@ func TestWhatADeadPublisherLeftIsPublishedInOrderAndOnce(t *testing.T) {
 		c.commit(dead, tasks[0], 1)
 		c.commit(dead, tasks[1], 1)
 	}
-	relays := []*Relay{c.newRelay(k), c.newRelayNamed(k, "relay-2", nil)}
+	relays := []*Relay{c.newRelay(k), c.newRelayNamed(k, "relay-2")}
 	for _, r := range relays {
 		require.NoError(t, r.Start(t.Context()))
 		t.Cleanup(func() { require.NoError(t, r.Stop(context.Background())) })
@@ -98,30 +89,4 @@ func TestAPausedPublisherGoesOnAfterARelayHasTakenOver(t *testing.T) {
 	c.commit(paused, task, 1)
 	c.requireStored(task)
 	c.requireRecorded("store-1", 4)
-}
-
-func TestTheRelayMeasuresTheOutbox(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	k := &clock{}
-	dead := c.died("store-1")
-	c.commit(dead, newTask(), 7)
-	k.advance(5 * time.Second)
-	reader := metric.NewManualReader()
-	r := c.newRelayNamed(k, "relay-1", metric.NewMeterProvider(metric.WithReader(reader)))
-	require.NoError(t, r.lag.measure(t.Context(), c.engine, k.now))
-
-	var got metricdata.ResourceMetrics
-	require.NoError(t, reader.Collect(t.Context(), &got))
-	values := map[string]float64{}
-	for _, m := range got.ScopeMetrics[0].Metrics {
-		switch data := m.Data.(type) {
-		case metricdata.Gauge[int64]:
-			values[m.Name] = float64(data.DataPoints[0].Value)
-		case metricdata.Gauge[float64]:
-			values[m.Name] = data.DataPoints[0].Value
-		}
-	}
-	require.InDelta(t, 7, values["errand.outbox.backlog"], 0)
-	require.InDelta(t, 5, values["errand.outbox.age"], 4)
 }
