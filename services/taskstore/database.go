@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/errandhq/errand/services/taskstore/internal/postgres"
 	"github.com/errandhq/errand/services/taskstore/internal/sqlite"
@@ -39,14 +38,16 @@ func Migrate(ctx context.Context, url string) error {
 }
 
 // open opens a database and tells how many transactions should run at the same time.
-func open(ctx context.Context, url string, tel *telemetry.Telemetry) (e engine.Engine, parallel int, err error) {
-	path, isSQLite := strings.CutPrefix(url, sqliteScheme)
+func open(ctx context.Context, cfg Config) (e engine.Engine, parallel int, err error) {
+	path, isSQLite := strings.CutPrefix(cfg.DatabaseURL, sqliteScheme)
 	switch {
 	case isSQLite && path != "":
 		e, err = sqlite.Open(ctx, path)
 		parallel = sqliteParallel
-	case isPostgres(url):
-		e, err = postgres.Open(ctx, url, postgres.Options{TracerProvider: tel.Tracers, MeterProvider: tel.Meters})
+	case isPostgres(cfg.DatabaseURL):
+		e, err = postgres.Open(ctx, cfg.DatabaseURL, postgres.Options{
+			TracerProvider: cfg.Telemetry.Tracers, MeterProvider: cfg.Telemetry.Meters, Logger: cfg.Logger,
+		})
 		parallel = postgresParallel
 	default:
 		err = ErrDatabaseURL

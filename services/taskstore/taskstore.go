@@ -97,7 +97,7 @@ func (s *Service) build(ctx context.Context) error {
 	if err := s.cfg.Streams.check(); err != nil {
 		return err
 	}
-	e, parallel, err := open(ctx, s.cfg.DatabaseURL, s.cfg.Telemetry)
+	e, parallel, err := open(ctx, s.cfg)
 	if err != nil {
 		return err
 	}

@@ -10,12 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestContract(t *testing.T) {
+func TestContract(t *testing.T) { //nolint:tparallel // its indexes are looked at when all is over
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) storetest.Database {
-		t.Helper()
-		return underTest(t, newDatabase(t))
+	url := newURL(t)
+	t.Run("store", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) storetest.Database {
+			t.Helper()
+			return underTest(t, openDatabase(t, url))
+		})
 	})
+	requireIndexesInUse(t, url)
 }
 
 func TestContractBehindATransactionPooler(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -52,6 +53,8 @@ type Options struct {
 	// nil stands for providers that keep nothing.
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
+	// nil for a logger that writes nothing.
+	Logger *slog.Logger
 }
 
 // maxConns is for URLs without pool_max_conns. It leaves room for reads beside a few large transactions. More than
@@ -60,7 +63,8 @@ const maxConns = 16
 
 // Engine is a Postgres database.
 type Engine struct {
-	pool *pgxpool.Pool
+	pool   *pgxpool.Pool
+	logger *slog.Logger
 	// Statements of listings by their filters, made when first used.
 	listings sync.Map
 }
@@ -99,7 +103,7 @@ func open(ctx context.Context, cfg *pgxpool.Config, opts Options) (*Engine, erro
 		pool.Close()
 		return nil, fmt.Errorf("record pool metrics: %w", err)
 	}
-	return &Engine{pool: pool}, nil
+	return &Engine{pool: pool, logger: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))}, nil
 }
 
 // prepare sets what a URL may leave out. Of several hosts, a task store can use

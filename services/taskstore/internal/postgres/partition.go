@@ -18,8 +18,12 @@ const (
 	// Partitions that exist beyond the current one: the reaper may be away for a
 	// day before rows go to the default partition.
 	partitionsAhead = 4
-	// Rows that are deleted from the default partition at once.
-	defaultPurge = 5000
+	// Rows that are deleted from the default partition at once, and how often in a
+	// row: faster than they come, should the reaper have been away.
+	defaultPurge       = 5000
+	defaultPurgeRounds = 20
+	// What is counted of the default partition at most.
+	defaultCount = 10_000
 
 	partitionName = "events_20060102_15"
 	partitionTime = "2006-01-02 15:04:05-07"
@@ -61,8 +65,30 @@ func (e *Engine) PurgeEvents(ctx context.Context, now, before time.Time) error {
 			errs = append(errs, e.dropPartition(ctx, p))
 		}
 	}
-	_, err = e.purge(ctx, "purge default partition", sqlPurgeDefaultEvents, before, defaultPurge)
-	return errors.Join(append(errs, err)...)
+	return errors.Join(append(errs, e.purgeDefault(ctx, before))...)
+}
+
+// purgeDefault deletes from the default partition, and tells of what is in there:
+// a row at a time is a slow way to forget.
+func (e *Engine) purgeDefault(ctx context.Context, before time.Time) error {
+	for range defaultPurgeRounds {
+		n, err := e.purge(ctx, "purge default partition", sqlPurgeDefaultEvents, before, defaultPurge)
+		if err != nil {
+			return err
+		}
+		if n < defaultPurge {
+			break
+		}
+	}
+	var counts []int64
+	err := e.snapshot(ctx, "count events of the default partition", func(batch *pgx.Batch) {
+		queueValues(batch, sqlCountDefaultEvents, withLimit(nil, defaultCount), func(v []int64) { counts = v })
+	})
+	if err == nil && counts[0] > 0 {
+		e.logger.WarnContext(ctx, "events lie in the default partition: nobody made partitions in time",
+			"at_least", counts[0])
+	}
+	return err
 }
 
 func (e *Engine) partitions(ctx context.Context) ([]string, error) {

@@ -82,6 +82,7 @@ var (
 	sqlPurgeDirects       = named("purge_directs")
 	sqlPurgeContexts      = named("purge_contexts")
 	sqlPurgeDefaultEvents = named("purge_default_events")
+	sqlCountDefaultEvents = named("count_default_events")
 	sqlEventPartitions    = named("event_partitions")
 	sqlLimitWaiting       = named("limit_waiting")
 )

@@ -1,4 +1,5 @@
--- Retention. Deletes are small and many, so that none holds its locks for long.
+-- Retention. Deletes are small and many, so that none holds its locks for long,
+-- and pass over rows that somebody has locked: those are in use.
 
 -- name: purge_dedupe
 -- A record is never younger than its task's end, so the oldest records are the
@@ -16,6 +17,7 @@ USING (
       AND (t.id IS NULL OR t.terminal_at < @before::timestamptz)
     ORDER BY k.created_at
     LIMIT @limit::bigint
+    FOR UPDATE OF k SKIP LOCKED
 ) AS old
 WHERE d.tenant = old.tenant
   AND d.subject = old.subject
@@ -32,6 +34,7 @@ USING (
     WHERE k.created_at < @before::timestamptz
     ORDER BY k.created_at
     LIMIT @limit::bigint
+    FOR UPDATE SKIP LOCKED
 ) AS old
 WHERE d.tenant = old.tenant
   AND d.id = old.id;
@@ -48,6 +51,7 @@ USING (
     WHERE k.expires_at < @before::timestamptz
     ORDER BY k.expires_at
     LIMIT @limit::bigint
+    FOR UPDATE SKIP LOCKED
 ) AS old
 WHERE c.tenant = old.tenant
   AND c.owner = old.owner
@@ -69,6 +73,14 @@ WHERE e.ctid = ANY (ARRAY(
       )
     LIMIT @limit::bigint
 ));
+
+-- name: count_default_events
+SELECT count(*)
+FROM (
+    SELECT
+    FROM events_default
+    LIMIT @limit::bigint
+) AS counted;
 
 -- name: event_partitions
 SELECT c.relname
