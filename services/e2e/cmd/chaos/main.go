@@ -32,6 +32,7 @@ type settings struct {
 	Bin      string        `help:"Folder of the binaries." default:"bin" type:"existingdir"`
 	Agent    string        `help:"The chaosagent program; beside this one when not given." type:"existingfile"`
 	Rate     float64       `help:"Conversations that begin each second, of about 1.2 messages each." default:"30"`
+	Pace     time.Duration `help:"Mean time between two steps of the schedule." default:"${pace}"`
 	Senders  int           `help:"Conversations that may be open at the same time." default:"150"`
 	Keep     bool          `help:"Keep the folder although nothing went wrong."`
 }
@@ -40,7 +41,8 @@ var errViolated = errors.New("promises were broken")
 
 func main() {
 	var s settings
-	kong.Parse(&s, kong.Name("chaos"), kong.Description("Proves that a cluster loses nothing, whatever is done to it."), kong.UsageOnError())
+	kong.Parse(&s, kong.Name("chaos"), kong.Description("Proves that a cluster loses nothing, whatever is done to it."),
+		kong.UsageOnError(), kong.Vars{"pace": schedule.Pace.String()})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := s.run(ctx)
 	stop()
@@ -71,7 +73,7 @@ func (s settings) run(ctx context.Context) error {
 
 func (s settings) config() (run.Config, error) {
 	cfg := run.Config{
-		Seed: rand.Uint64(), Duration: s.Duration, Pace: schedule.Pace,
+		Seed: rand.Uint64(), Duration: s.Duration, Pace: s.Pace,
 		Senders: s.Senders, Rate: s.Rate, Bin: s.Bin, Agent: s.Agent, Out: os.Stdout,
 	}
 	if s.Seed != nil {

@@ -45,10 +45,14 @@ func (r *record) committed(v int64) time.Time { return r.log[v-1].GetTime().AsTi
 
 func (r *record) state(v int64) a2apb.TaskState { return r.states[v-1].GetStatus().GetState() }
 
-// ended tells whether the task was over at a time.
+// clockError is how far the clock of a task store, which is set by that of the
+// database while this may be slow to answer, may be from the senders'.
+const clockError = time.Second
+
+// ended tells whether the task was over at a time of a sender.
 func (r *record) ended(at time.Time) bool {
 	last := int64(len(r.log))
-	return task.Terminal(r.state(last)) && !r.committed(last).After(at)
+	return task.Terminal(r.state(last)) && !r.committed(last).After(at.Add(clockError))
 }
 
 // match is the span of versions at which the task was like t; 0, 0 if it never was.
