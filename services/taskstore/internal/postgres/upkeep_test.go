@@ -61,6 +61,22 @@ func progress(t *testing.T, d *database, ids []string) {
 	}))
 }
 
+func TestTransactionsAreShortUnderLoad(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t)
+	var oldest float64
+	load(t, d, func() {
+		for range 100 {
+			oldest = max(oldest, one[float64](t, d, `
+				SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::float8
+				FROM pg_stat_activity
+				WHERE datname = current_database() AND application_name = 'errand-taskstore'`))
+		}
+	})
+	t.Log("the oldest transaction was", oldest, "s old")
+	require.Less(t, oldest, 5., "seconds")
+}
+
 // requireIndexesInUse finds indexes that nothing has read of all that the database
 // did. Partitions are left out: the default one stands for them.
 func requireIndexesInUse(t *testing.T, url string) {

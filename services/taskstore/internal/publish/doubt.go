@@ -9,7 +9,9 @@ import (
 
 // doubt is a transaction of which nobody knows whether it committed.
 type doubt struct {
-	span  *span
+	span *span
+	// When the database was first seen to answer again, zero before: while it stands
+	// still, so does the transaction.
 	since time.Time
 }
 
@@ -28,10 +30,13 @@ func (p *Publisher) resolveDoubts(ctx context.Context) {
 }
 
 func (p *Publisher) resolve(ctx context.Context, d *doubt) error {
-	expired := time.Since(d.since) > p.doubtTime
+	expired := !d.since.IsZero() && time.Since(d.since) > p.doubtTime
 	rows, err := p.Outbox.ReadOutbox(ctx, p.Name, d.span.first-1, int(d.span.last-d.span.first)+1)
 	if err != nil {
 		return fmt.Errorf("read outbox: %w", err)
+	}
+	if d.since.IsZero() {
+		d.since = time.Now()
 	}
 	if err := p.sendRows(ctx, rowsUntil(rows, d.span.last)); err != nil {
 		return err

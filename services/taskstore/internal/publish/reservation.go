@@ -2,7 +2,6 @@ package publish
 
 import (
 	"context"
-	"time"
 
 	"github.com/errandhq/errand/pkg/events"
 	"github.com/errandhq/errand/services/taskstore/internal/store"
@@ -78,7 +77,7 @@ func (r *reservation) Doubt() {
 	r.publisher.mu.Lock()
 	defer r.publisher.mu.Unlock()
 	r.span.running = false
-	r.publisher.doubts = append(r.publisher.doubts, &doubt{span: r.span, since: time.Now()})
+	r.publisher.doubts = append(r.publisher.doubts, &doubt{span: r.span})
 	wake(r.publisher.eventsCame)
 }
 
