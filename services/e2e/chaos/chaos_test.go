@@ -4,8 +4,6 @@ package chaos_test
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,18 +11,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/errandhq/errand/services/e2e/internal/chaos/run"
+	"github.com/errandhq/errand/services/e2e/internal/harness"
+	"github.com/errandhq/errand/services/e2e/internal/launch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// programs are the binaries of a run by their packages.
-var programs = map[string]string{
-	"errand-gateway":   "github.com/errandhq/errand/services/cmd/gateway",
-	"errand-taskstore": "github.com/errandhq/errand/services/cmd/taskstore",
-	"errand-notifier":  "github.com/errandhq/errand/services/cmd/notifier",
-	"chaosagent":       "github.com/errandhq/errand/services/e2e/cmd/chaosagent",
-	"nats-server":      "github.com/nats-io/nats-server/v2",
-}
 
 // The seed has a step of each kind, and each process is met.
 const seed = 2
@@ -32,13 +23,11 @@ const seed = 2
 func TestNothingIsLostWhateverIsDoneToACluster(t *testing.T) {
 	t.Parallel()
 	dir := newDir(t)
-	for name, program := range programs {
-		out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, name), program).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
+	require.NoError(t, launch.Build(t.Context(), dir))
+	agent := harness.Build(t, ".", "github.com/errandhq/errand/services/e2e/cmd/chaosagent")
 	kept, err := run.Run(t.Context(), run.Config{
 		Seed: seed, Duration: 50 * time.Second, Pace: 1500 * time.Millisecond, Senders: 60, Rate: 15,
-		Dir: dir, Bin: dir, Agent: filepath.Join(dir, "chaosagent"), Out: t.Output(),
+		Dir: dir, Bin: dir, Agent: agent, Out: t.Output(),
 	})
 	require.NoError(t, err, "see %s", dir)
 	require.True(t, kept, "promises were broken; see %s", dir)
