@@ -34,16 +34,12 @@ func Depth(ctx context.Context, nc *nats.Conn, agent, tenant string) (uint64, er
 }
 
 func depths(ctx context.Context, nc *nats.Conn, filter string) (map[string]uint64, error) {
-	js, err := jetstream.New(nc)
-	if err != nil {
-		return nil, fmt.Errorf("open JetStream: %w", err)
-	}
-	stream, err := js.Stream(ctx, Stream)
+	stream, err := workStream(ctx, nc)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return map[string]uint64{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look up the work stream: %w", natsconn.Reason(err))
+		return nil, err
 	}
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(filter))
 	if err != nil {

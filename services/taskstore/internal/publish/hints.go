@@ -3,6 +3,7 @@ package publish
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/errandhq/errand/pkg/events"
 	"github.com/errandhq/errand/pkg/queue"
@@ -78,10 +79,15 @@ func (p *Publisher) sendHints(ctx context.Context, hints []hint) {
 	p.logDropped(ctx, p.Work.Publish(ctx, items...))
 }
 
-// logDropped says so once for all: while NATS is away nothing else happens.
+// logDropped says so once for all: while NATS is away nothing else happens. What
+// the stream takes for a repeat it has dropped too, and the message that it
+// remembers may have been worked on long ago.
 func (p *Publisher) logDropped(ctx context.Context, results []queue.Result) {
 	dropped, firstErr := 0, error(nil)
 	for _, r := range results {
+		if r.Duplicate {
+			r.Err = errRepeated
+		}
 		if r.Err != nil {
 			dropped++
 			firstErr = cmp.Or(firstErr, r.Err)
@@ -91,6 +97,8 @@ func (p *Publisher) logDropped(ctx context.Context, results []queue.Result) {
 		p.Logger.WarnContext(ctx, "dropped work messages; the reaper sends them again", "dropped", dropped, "error", firstErr)
 	}
 }
+
+var errRepeated = errors.New("the stream has seen its id before")
 
 func traceparent(ctx context.Context) string {
 	carrier := propagation.MapCarrier{}

@@ -10,7 +10,10 @@ import (
 
 	"github.com/errandhq/errand/pkg/natsconn"
 	"github.com/errandhq/errand/pkg/queue"
+	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 )
 
 const (
@@ -20,6 +23,10 @@ const (
 	// How many queues are looked at in one look, and how long NATS may take for each.
 	lostQueues  = 100
 	headTimeout = 2 * time.Second
+	// A message that stands for no queued task is left to executors for this long,
+	// which is more than an ack takes, and clocks differ; one look removes so many.
+	orphanAge   = 2 * time.Minute
+	orphanLimit = 100
 )
 
 // enqueueLost tells executors again of tasks whose work message is gone.
@@ -87,24 +94,64 @@ func (r *Reaper) enqueueLostOf(ctx context.Context, q engine.Queue) (full bool, 
 func (r *Reaper) lostBefore(ctx context.Context, q engine.Queue, before time.Time) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, headTimeout)
 	defer cancel()
-	head, err := queue.Head(ctx, r.NATS, q.Agent, q.Tenant)
-	if errors.Is(err, queue.ErrEmpty) {
-		return before, nil
+	for range orphanLimit {
+		head, err := queue.Head(ctx, r.NATS, q.Agent, q.Tenant)
+		if errors.Is(err, queue.ErrEmpty) {
+			return before, nil
+		}
+		if err != nil {
+			return time.Time{}, err
+		}
+		queued, err := r.queuedAt(ctx, q, head)
+		if err != nil {
+			return time.Time{}, err
+		}
+		if !queued.IsZero() {
+			return earlier(before, queued.Add(-lostGrace)), nil
+		}
+		if r.Now().Sub(head.Time) < orphanAge {
+			return time.Time{}, nil
+		}
+		if err := r.removeOrphan(ctx, q, head); err != nil {
+			return time.Time{}, err
+		}
 	}
-	if err != nil {
-		return time.Time{}, err
+	return time.Time{}, nil
+}
+
+// queuedAt is when the task was queued for which a message stands; zero if for
+// none: the task was canceled or enqueued again, or nobody can read the message.
+func (r *Reaper) queuedAt(ctx context.Context, q engine.Queue, head queue.Oldest) (time.Time, error) {
+	id := head.GetTaskId()
+	if id == "" {
+		return time.Time{}, nil
 	}
-	rows, err := r.Engine.ReadTasks(ctx, engine.Scope{Tenant: q.Tenant}, []string{head.GetTaskId()}, engine.Detail{})
+	rows, err := r.Engine.ReadTasks(ctx, engine.Scope{Tenant: q.Tenant}, []string{id}, engine.Detail{})
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the task of the oldest message: %w", err)
 	}
 	if len(rows) == 0 || rows[0].Task.Phase != engine.PhaseQueued || rows[0].Task.EnqueueCount != head.GetEnqueueCount() {
-		// Of a task that was canceled or enqueued again: executors are about to
-		// remove it.
 		return time.Time{}, nil
 	}
-	if ofHead := rows[0].Task.QueuedAt.Add(-lostGrace); ofHead.Before(before) {
-		return ofHead, nil
+	return rows[0].Task.QueuedAt, nil
+}
+
+// removeOrphan removes a message that executors would have removed long ago, had
+// there been any. It hides what is lost behind it.
+func (r *Reaper) removeOrphan(ctx context.Context, q engine.Queue, head queue.Oldest) error {
+	if err := queue.Remove(ctx, r.NATS, head.Sequence); err != nil {
+		return err
 	}
-	return before, nil
+	r.orphans.Add(ctx, 1, metric.WithAttributes(
+		attribute.String(telemetry.AttrAgent, q.Agent), attribute.String(telemetry.AttrReason, "orphan")))
+	r.Logger.InfoContext(ctx, "removed a work message that stands for no queued task",
+		"agent", q.Agent, "tenant", q.Tenant, "task_id", head.GetTaskId())
+	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }

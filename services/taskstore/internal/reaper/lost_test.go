@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
-	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/errandhq/errand/pkg/queue"
 	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/pkg/testkit"
+	executorv1 "github.com/errandhq/errand/proto/gen/errand/executor/v1"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 )
 
 const old = lostGrace + time.Second
@@ -109,6 +110,37 @@ func TestAMessageOfACanceledTaskTellsNothing(t *testing.T) {
 	c.clock.advance(old)
 	c.do(c.enqueueLost)
 	require.Equal(t, map[int64]int{1: 2}, c.enqueueCounts(ids))
+	require.Equal(t, 2, c.messages(), "executors are about to remove it")
+}
+
+// Without an executor nobody removes what stands for no task, and what is lost
+// behind it would not be found.
+func TestOldMessagesThatStandForNoTaskAreRemoved(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	canceled := c.accept(1)[0]
+	for _, poison := range [][]byte{[]byte("not a work item"), nil} {
+		_, err := c.nc.Request("errand.work."+agent+"."+tenant, poison, patience)
+		require.NoError(t, err)
+	}
+	unknown, err := proto.Marshal(&executorv1.WorkItem{Tenant: tenant, Agent: agent, TaskId: "nobody", Version: 1, EnqueueCount: 1})
+	require.NoError(t, err)
+	_, err = c.nc.Request("errand.work."+agent+"."+tenant, unknown, patience)
+	require.NoError(t, err)
+	c.requireMessages(4)
+	lost := c.accept(1)
+	require.NoError(t, c.stream.DeleteMsg(t.Context(), 5))
+	c.clock.advance(old)
+	waiting := c.accept(1)
+	answer := c.store.CancelTasks(t.Context(), []*taskstorev1.CancelTaskRequest{{
+		Scope: &taskstorev1.Scope{Tenant: tenant, Agent: agent, Subject: "alice"}, TaskId: canceled,
+	}})[0]
+	require.NoError(t, answer.Err)
+	c.clock.advance(orphanAge)
+	c.do(c.enqueueLost)
+	require.Equal(t, map[int64]int{2: 1}, c.enqueueCounts(lost))
+	require.Equal(t, map[int64]int{1: 1}, c.enqueueCounts(waiting))
+	c.requireMessages(2)
 }
 
 func TestWithoutNATSNothingIsSentAgain(t *testing.T) {
@@ -130,22 +162,54 @@ func TestAQueueThatCannotBeReadHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	lost := c.accept(1)
-	m := &a2apb.Message{MessageId: "m"}
-	answer := c.store.AcceptMessages(t.Context(), []*taskstorev1.AcceptMessageRequest{{
-		Scope: &taskstorev1.Scope{Tenant: "aaa", Agent: agent, Subject: "alice"}, Message: m,
-		NewTaskId: task.NewID(), NewContextId: task.NewID(), Dedupe: true, Fingerprint: task.Fingerprint(m),
-	}})[0]
-	require.NoError(t, answer.Err)
-	c.requireMessages(2)
-	require.NoError(t, c.stream.Purge(t.Context()))
-	require.NoError(t, c.nc.Publish("errand.work."+agent+".aaa", []byte("not a work item")))
+	r := c.Reaper
+	r.Engine = unreadable{c.engine}
 	c.requireMessages(1)
+	require.NoError(t, c.stream.Purge(t.Context()))
 	c.clock.advance(old)
 	for range 2 {
-		_, err := c.enqueueLost(t.Context())
-		require.ErrorContains(t, err, "aaa")
+		_, err := r.enqueueLost(t.Context())
+		require.ErrorContains(t, err, "tenant a_a")
 	}
 	require.Equal(t, map[int64]int{2: 1}, c.enqueueCounts(lost))
+}
+
+// unreadable has a queue with a name that no subject can have, before all others.
+type unreadable struct{ engine.Engine }
+
+func (u unreadable) Queues(ctx context.Context) ([]engine.Queue, error) {
+	queues, err := u.Engine.Queues(ctx)
+	return append(queues, engine.Queue{Agent: agent, Tenant: "a_a"}), err
+}
+
+func (u unreadable) OldestQueued(ctx context.Context, q engine.Queue, before time.Time, limit int) ([]string, error) {
+	if q.Tenant == "a_a" {
+		return []string{task.NewID()}, nil
+	}
+	return u.Engine.OldestQueued(ctx, q, before, limit)
+}
+
+// A message id may have been used in a time that the database no longer knows of,
+// as after a fail-over; the stream then drops the message and says so.
+func TestWhatTheStreamTookForARepeatIsSentAgain(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	ids := c.accept(1)
+	require.NoError(t, c.stream.Purge(t.Context()))
+	used := &executorv1.WorkItem{Tenant: tenant, Agent: agent, TaskId: ids[0], Version: 1, EnqueueCount: 2}
+	work, err := queue.NewPublisher(c.nc, queue.PublisherConfig{})
+	require.NoError(t, err)
+	require.NoError(t, work.Publish(t.Context(), queue.Item{Work: used})[0].Err)
+	require.NoError(t, c.stream.Purge(t.Context()))
+	require.True(t, work.Publish(t.Context(), queue.Item{Work: used})[0].Duplicate)
+
+	c.clock.advance(old)
+	c.do(c.enqueueLost)
+	require.Equal(t, map[int64]int{2: 1}, c.enqueueCounts(ids), "under the id that the stream has seen")
+	c.clock.advance(old)
+	c.do(c.enqueueLost)
+	require.Equal(t, map[int64]int{3: 1}, c.enqueueCounts(ids))
+	c.requireMessages(1)
 }
 
 func TestALookGoesOnWhereTheLastOneEnded(t *testing.T) {

@@ -57,6 +57,7 @@ type Reaper struct {
 	duties   []*duty
 	reaped   metric.Int64Counter
 	unserved metric.Int64Gauge
+	orphans  metric.Int64Counter
 	// Where the last look for lost work ended.
 	lastQueue engine.Queue
 }
@@ -79,10 +80,12 @@ func New(o Options) (*Reaper, error) {
 		metric.WithDescription("Tasks that background work changed, by why and what became of them."))
 	unserved, err2 := o.Meter.Int64Gauge(telemetry.MetricQueuesUnserved,
 		metric.WithDescription("Queues with tasks of an agent that is not in the agents file, which no executor runs."))
-	if err := errors.Join(err, err2); err != nil {
+	orphans, err3 := o.Meter.Int64Counter(telemetry.MetricWorkPoison,
+		metric.WithDescription("Work messages removed because nobody can work on them, by reason."))
+	if err := errors.Join(err, err2, err3); err != nil {
 		return nil, fmt.Errorf("create the reaper's metrics: %w", err)
 	}
-	r := &Reaper{Options: o, reaped: reaped, unserved: unserved}
+	r := &Reaper{Options: o, reaped: reaped, unserved: unserved, orphans: orphans}
 	r.duties = []*duty{
 		{name: "lapsed", every: taskEvery, do: r.expireLeases},
 		{name: "due", every: taskEvery, do: r.enqueueDue},
