@@ -338,7 +338,7 @@ func TestExecutor_TurnThatTakesTooLongFails(t *testing.T) {
 	require.Contains(t, agent.TextOf(got.GetStatus().GetMessage()), "in the time allowed")
 }
 
-func TestExecutor_ClockThatIsAheadFailsNoFreshTurn(t *testing.T) {
+func TestExecutor_OnlyTheStoresClockTellsHowLongATurnHasRun(t *testing.T) {
 	b := setup(t, func(ctx context.Context, _ *agent.Task) error {
 		select {
 		case <-ctx.Done():
@@ -346,11 +346,22 @@ func TestExecutor_ClockThatIsAheadFailsNoFreshTurn(t *testing.T) {
 		}
 		return context.Cause(ctx)
 	})
-	for lost, want := range map[int32]task.State{0: task.Completed, 1: task.Failed} {
+	const apart = 2 * time.Hour // more than max_runtime
+	for _, c := range []struct {
+		began, age time.Duration // from now, by the executor's clock
+		lost       int32
+		want       task.State
+	}{
+		{-apart, 0, 0, task.Completed},
+		{-apart, 0, 1, task.Completed},
+		{apart, 0, 1, task.Completed},
+		{apart, apart, 1, task.Failed},
+		{0, apart, 0, task.Failed},
+	} {
 		ref := b.store.Create("x")
-		b.store.Turn(ref, time.Now().Add(-2*time.Hour), lost)
+		b.store.Turn(ref, time.Now().Add(c.began), c.age, c.lost)
 		b.publish(ref, 1)
-		b.requireState(ref, want)
+		b.requireState(ref, c.want)
 	}
 }
 

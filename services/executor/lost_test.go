@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/errandhq/errand/pkg/agent"
 	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/task"
@@ -146,4 +147,62 @@ func TestExecutor_TaskThatCannotBeGivenBackIsAskedForAgain(t *testing.T) {
 	b.publish(ref, 2)
 	b.requireState(ref, task.Completed)
 	require.Equal(t, 1, b.store.Attempt(ref))
+}
+
+func TestCluster_HeartbeatsThatAreHeldUpWithinALeaseDisturbNobody(t *testing.T) {
+	c := newCluster(t, func(a *config.Agent) { a.Lease = config.Duration(12 * time.Second) })
+	link := c.disturb()
+	var runs atomic.Int32
+	c.executor(func(ctx context.Context, _ *agent.Task) error {
+		runs.Add(1)
+		select {
+		case <-time.After(8 * time.Second):
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	mend := link.cutOff(taskstorev1.TaskStoreService_RenewLeases_FullMethodName)
+	defer mend()
+	id := c.send("x")
+	time.AfterFunc(5*time.Second, mend)
+	require.Equal(t, task.Completed, c.await(id, task.Terminal).GetStatus().GetState())
+	require.EqualValues(t, 1, runs.Load())
+	c.requireOneEnd(id, task.Completed)
+}
+
+func TestCluster_HeartbeatsThatAreHeldUpForLongerThanALeaseLoseIt(t *testing.T) {
+	c := newCluster(t, func(a *config.Agent) { a.Lease = config.Duration(2 * time.Second) })
+	plain := c.conn
+	mend := c.disturb().cutOff(taskstorev1.TaskStoreService_RenewLeases_FullMethodName)
+	defer mend()
+	work := func(who string, until <-chan struct{}, then func(cause, wrote, completed error)) agent.HandlerFunc {
+		return func(ctx context.Context, t *agent.Task) error {
+			select {
+			case <-until:
+			case <-ctx.Done():
+			}
+			cause := context.Cause(ctx)
+			wrote := errors.Join(t.Emit(ctx, &a2apb.Artifact{ArtifactId: "a", Parts: []*a2apb.Part{agent.Text(who)}}), t.Flush(ctx))
+			completed := t.Complete(ctx)
+			then(cause, wrote, completed)
+			return completed
+		}
+	}
+	firstEnded := make(chan [3]error, 1)
+	c.executor(work("first", nil, func(cause, wrote, completed error) { firstEnded <- [3]error{cause, wrote, completed} }))
+	id := c.send("x")
+	require.Eventually(t, func() bool { return c.get(id).GetStatus().GetState() == task.Working }, patience, 10*time.Millisecond)
+	c.conn = plain
+	now := make(chan struct{})
+	close(now)
+	c.executor(work("second", now, func(error, error, error) {}))
+	for _, err := range <-firstEnded {
+		require.ErrorIs(t, err, agent.ErrLeaseLost)
+	}
+	got := c.await(id, task.Terminal)
+	require.Equal(t, task.Completed, got.GetStatus().GetState())
+	require.Len(t, got.GetArtifacts(), 1)
+	require.Equal(t, "second", got.GetArtifacts()[0].GetParts()[0].GetText())
+	c.requireOneEnd(id, task.Completed)
 }

@@ -74,8 +74,7 @@ func seconds(numbers []string, attempt int) time.Duration {
 
 // cause is why a context has ended, with what a cancel said.
 func cause(ctx context.Context) string {
-	var canceled *agent.CanceledError
-	if errors.As(context.Cause(ctx), &canceled) {
+	if canceled, ok := errors.AsType[*agent.CanceledError](context.Cause(ctx)); ok {
 		return "canceled " + canceled.Metadata.GetFields()["reason"].GetStringValue()
 	}
 	return word(context.Cause(ctx))

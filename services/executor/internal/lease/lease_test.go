@@ -278,6 +278,40 @@ func TestLease_HeartbeatTellsOfACancelWhoseSignalWasLost(t *testing.T) {
 	})
 }
 
+func TestLease_EndsWithTheCauseForWhichItsTaskEnded(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[task.State]error{
+		task.Canceled: agent.ErrCanceled, task.Failed: agent.ErrMaxRuntime, task.Completed: agent.ErrLeaseLost,
+	} {
+		for name, ask := range map[string]func(b *bundle) error{
+			"heartbeat": func(b *bundle) error {
+				time.Sleep(duration/3 + time.Second)
+				return context.Cause(b.lease.Context())
+			},
+			"write":   (*bundle).complete,
+			"release": func(b *bundle) error { return b.lease.Release(b.t.Context(), 0, false) },
+		} {
+			t.Run(name+" of "+state.String(), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, b *bundle) {
+					b.store.End(b.ref, state)
+					require.ErrorIs(t, ask(b), want)
+					require.ErrorIs(t, context.Cause(b.lease.Context()), want)
+				})
+			})
+		}
+	}
+}
+
+func TestManager_ControlTellsOfATurnThatTookTooLong(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bundle) {
+		b.manager.Handle(&executorv1.Control{
+			TaskId: b.ref.GetTaskId(), LeaseEpoch: b.claim.GetLeaseEpoch(),
+			Kind: &executorv1.Control_Overrun{Overrun: &executorv1.Overrun{}},
+		})
+		require.ErrorIs(t, context.Cause(b.lease.Context()), agent.ErrMaxRuntime)
+	})
+}
+
 func TestManager_ControlReachesTheLeaseOfItsEpochAlone(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bundle) {
 		reason, err := structpb.NewStruct(map[string]any{"reason": "late"})

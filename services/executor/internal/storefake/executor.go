@@ -8,6 +8,7 @@ import (
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -81,7 +82,7 @@ func (s *Store) claim(ref *taskstorev1.TaskRef, lease time.Duration) *taskstorev
 func (r *record) claimed() *taskstorev1.Claim {
 	c := &taskstorev1.Claim{
 		Task: r.task, Version: r.version, Tenant: Tenant, Owner: "anonymous", LeaseEpoch: r.epoch,
-		Attempt: r.attempt, Messages: r.messages, HandledVersion: r.handled, TurnStarted: timestamppb.New(r.turn),
+		Attempt: r.attempt, Messages: r.messages, HandledVersion: r.handled, TurnStarted: timestamppb.New(r.turn), TurnAge: durationpb.New(r.age),
 	}
 	return proto.CloneOf(c)
 }

@@ -49,6 +49,7 @@ type record struct {
 	sequence int64
 	attempt  int32
 	turn     time.Time
+	age      time.Duration
 	queued   bool
 	leased   bool
 	expires  time.Time
@@ -89,13 +90,13 @@ func (s *Store) Attempt(ref *taskstorev1.TaskRef) int {
 	return int(s.tasks[ref.GetTaskId()].attempt)
 }
 
-// Turn says when a task's turn began, by the store's clock, and how many of its
-// claims were lost.
-func (s *Store) Turn(ref *taskstorev1.TaskRef, began time.Time, lost int32) {
+// Turn says when a task's turn began, by the store's clock, how long ago that is
+// by the same, and how many of its claims were lost.
+func (s *Store) Turn(ref *taskstorev1.TaskRef, began time.Time, age time.Duration, lost int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.tasks[ref.GetTaskId()]
-	r.turn, r.attempt = began, lost
+	r.turn, r.age, r.attempt = began, age, lost
 }
 
 // Trace says which trace the newest message of a task belongs to.
@@ -146,11 +147,14 @@ func (s *Store) Say(ref *taskstorev1.TaskRef, text string) int64 {
 }
 
 // Cancel cancels a task as its sender does.
-func (s *Store) Cancel(ref *taskstorev1.TaskRef) {
+func (s *Store) Cancel(ref *taskstorev1.TaskRef) { s.End(ref, task.Canceled) }
+
+// End ends a task by the store's own decision.
+func (s *Store) End(ref *taskstorev1.TaskRef, as task.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.tasks[ref.GetTaskId()]
-	r.status(task.Canceled)
+	r.status(as)
 	r.queued, r.leased = false, false
 }
 

@@ -56,15 +56,10 @@ func (w *Worker) await(ctx context.Context, before <-chan struct{}) {
 	}
 }
 
-// left is how long the turn may still run. The turn began by the store's clock,
-// so that all its attempts share the time; the first one doesn't rely on it, or an
-// executor whose clock is ahead would fail every task.
+// left is how long the turn may still run: all its attempts share the time. The
+// store says how much of it is over, since the clock of this machine may be another.
 func (w *Worker) left(claim *taskstorev1.Claim) time.Duration {
-	whole := w.cfg.Settings.MaxRuntime.Value()
-	if claim.GetAttempt() <= 1 {
-		return whole
-	}
-	return min(whole, time.Until(claim.GetTurnStarted().AsTime().Add(whole)))
+	return w.cfg.Settings.MaxRuntime.Value() - claim.GetTurnAge().AsDuration()
 }
 
 // origin is the trace of the newest message, and links to those of the others

@@ -9,6 +9,8 @@ import (
 	"github.com/errandhq/errand/pkg/task"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
 // park makes a claimed task ask its sender.
@@ -44,6 +46,29 @@ func TestTasksOfAnAgentThatLeftTheFileEndByTheDefaults(t *testing.T) {
 	c.do(c.expireTurns)
 	require.Equal(t, task.Submitted, c.task(queued).State, "the agent may come back")
 	require.NotNil(t, c.claim(queued).GetClaim())
+}
+
+func TestQueuesThatNoExecutorServesAreReported(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.accept(3)
+	reader := metric.NewManualReader()
+	options := c.Options
+	options.Meter = metric.NewMeterProvider(metric.WithReader(reader)).Meter("test")
+	var err error
+	c.Reaper, err = New(options)
+	require.NoError(t, err)
+	unserved := func() int64 {
+		c.do(c.reportUnserved)
+		var all metricdata.ResourceMetrics
+		require.NoError(t, reader.Collect(t.Context(), &all))
+		gauge, ok := all.ScopeMetrics[0].Metrics[0].Data.(metricdata.Gauge[int64])
+		require.True(t, ok)
+		return gauge.DataPoints[0].Value
+	}
+	require.Zero(t, unserved())
+	c.Agents = &config.Agents{}
+	require.EqualValues(t, 1, unserved())
 }
 
 func TestALapsedLeaseOfAnAgentThatLeftTheFileIsTakenAway(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/errandhq/errand/pkg/task"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -101,6 +102,7 @@ type claim struct {
 	held    int64
 	epoch   int64
 	content int64
+	turnAge time.Duration
 }
 
 func (c *claim) Keys() []any { return []any{c.key.ID} }
@@ -128,6 +130,7 @@ func (c *claim) decide(now time.Time, rows *engine.Loaded) decision {
 	if d.row.TurnStartedAt.IsZero() {
 		d.row.TurnStartedAt = now
 	}
+	c.turnAge = now.Sub(d.row.TurnStartedAt)
 	if t.State == task.Submitted {
 		d.status(task.Working, nil, nil)
 	}
@@ -173,12 +176,12 @@ func (s *Store) claimed(ctx context.Context, c *claim, result *taskstorev1.Claim
 	case found[0].Task.Phase != engine.PhaseLeased || found[0].Task.LeaseEpoch != c.epoch:
 		return refuse(taskstorev1.Refusal_REFUSAL_LEASE_LOST)
 	}
-	held, err := toClaim(found[0])
+	held, err := toClaim(found[0], c.turnAge)
 	result.Outcome = &taskstorev1.ClaimResult_Claim{Claim: held}
 	return err
 }
 
-func toClaim(s *engine.Snapshot) (*taskstorev1.Claim, error) {
+func toClaim(s *engine.Snapshot, turnAge time.Duration) (*taskstorev1.Claim, error) {
 	t, err := toTask(s)
 	if err != nil {
 		return nil, err
@@ -186,7 +189,7 @@ func toClaim(s *engine.Snapshot) (*taskstorev1.Claim, error) {
 	c := &taskstorev1.Claim{
 		Task: t, Version: s.Task.Version, Tenant: s.Task.Tenant, Owner: s.Task.Owner,
 		LeaseEpoch: s.Task.LeaseEpoch, Attempt: s.Task.Attempt,
-		HandledVersion: s.Task.HandledVersion, TurnStarted: timestamppb.New(s.Task.TurnStartedAt),
+		HandledVersion: s.Task.HandledVersion, TurnStarted: timestamppb.New(s.Task.TurnStartedAt), TurnAge: durationpb.New(turnAge),
 	}
 	for _, row := range s.History {
 		if row.Kind != engine.MessageUser {

@@ -42,9 +42,11 @@ var claimCases = map[string]func(*fixture){
 	"a claim of a task that works already makes no version": func(f *fixture) {
 		c := f.running()
 		require.Zero(f, f.release(c, true, 0))
+		require.Zero(f, c.GetTurnAge().AsDuration())
 		f.clock.advance(time.Second)
 		f.sent.take()
 		again := f.claim(c.GetTask().GetId())
+		require.Equal(f, time.Second, again.GetTurnAge().AsDuration())
 		require.Equal(f, c.GetVersion(), again.GetVersion())
 		require.EqualValues(f, 2, again.GetLeaseEpoch())
 		require.EqualValues(f, 2, again.GetAttempt())
