@@ -41,6 +41,9 @@ type Options struct {
 	// Agents is the code behind it. An agent of the file without code is one that
 	// no executor has.
 	Agents []agent.Agent
+	// DatabaseURL is that of an empty database on Postgres, which a test reaches in
+	// its own way; empty for one of the cluster's own.
+	DatabaseURL string
 	// Beside is a cluster on Postgres with which this one shares database and
 	// NATS server, as two nodes do. It must outlive this one.
 	Beside *Cluster
@@ -65,6 +68,8 @@ func Start(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	c := &Cluster{options: options, dataDir: t.TempDir(), logger: newLogger(t)}
 	switch {
+	case options.DatabaseURL != "":
+		c.databaseURL = options.DatabaseURL
 	case options.Beside != nil:
 		c.databaseURL = options.Beside.databaseURL
 	case options.Engine == Postgres:

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 
@@ -51,7 +53,8 @@ func (c Conn) attempt(ctx context.Context, limit time.Duration, method string, i
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errNoAnswer)
 	defer cancel()
 	err := c.ClientConnInterface.Invoke(limited, method, in, out, opts...)
-	if err != nil && errors.Is(context.Cause(limited), errNoAnswer) {
+	// The store counts the same time, and may be the first to find it over.
+	if err != nil && ctx.Err() == nil && (limited.Err() != nil || status.Code(err) == codes.DeadlineExceeded) {
 		return errNoAnswer
 	}
 	return err //nolint:wrapcheck // a status has to stay one

@@ -49,15 +49,15 @@ var SchemaVersion = sync.OnceValue(func() int64 {
 // Migrate brings the schema to this program's version, and makes room for the
 // events of the coming hours. Several processes may call it at once.
 func Migrate(ctx context.Context, url string) error {
-	cfg, err := pgx.ParseConfig(url)
+	cfg, err := pgxpool.ParseConfig(url) // the pool's settings are none of the server's
 	if err != nil {
 		return fmt.Errorf("parse database URL: %w", err)
 	}
 	// Statements that run once are not worth preparing, and a pooler between us
 	// and the server could lose them.
-	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec
-	prepare(cfg)
-	db := stdlib.OpenDB(*cfg)
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	prepare(cfg.ConnConfig)
+	db := stdlib.OpenDB(*cfg.ConnConfig)
 	defer func() { _ = db.Close() }()
 
 	folder, err := fs.Sub(migrations, "migrations")
