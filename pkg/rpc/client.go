@@ -22,6 +22,14 @@ import (
 // memoryBuffer is what an in-memory connection holds in each direction.
 const memoryBuffer = 256 << 10
 
+// A server that was cut off holds calls up until a ping finds that out: as often
+// as gRPC lets a client ping. The timeout is long for a network, not for a busy
+// process.
+const (
+	clientPingAfter   = 10 * time.Second
+	clientPingTimeout = 5 * time.Second
+)
+
 // InMemory is a link between a server and clients of the same process.
 type InMemory struct{ listener *bufconn.Listener }
 
@@ -67,7 +75,7 @@ func Dial(cfg ClientConfig) (*grpc.ClientConn, error) {
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(cfg.Credentials),
 		grpc.WithDefaultServiceConfig(string(serviceConfig)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout, PermitWithoutStream: true}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: clientPingAfter, Timeout: clientPingTimeout, PermitWithoutStream: true}),
 		// gRPC's own maximum of 2 min would leave a service alone long after its
 		// peer is back.
 		grpc.WithConnectParams(grpc.ConnectParams{

@@ -2,9 +2,9 @@ package rpc_test
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	testv1 "google.golang.org/grpc/interop/grpc_testing"
@@ -39,7 +39,7 @@ func TestServersOfAListTakeTurns(t *testing.T) {
 		_, err := client.EmptyCall(within(t), &testv1.Empty{})
 		require.NoError(t, err)
 		return first.calls.Load() > 0 && second.calls.Load() > 0
-	}, patience, 1)
+	}, patience, time.Millisecond)
 }
 
 func TestCallsPassOverAServerOfAListThatHasGone(t *testing.T) {
@@ -51,7 +51,7 @@ func TestCallsPassOverAServerOfAListThatHasGone(t *testing.T) {
 			require.NoError(t, first.Stop(t.Context()))
 		}
 		_, err := client.EmptyCall(within(t), &testv1.Empty{})
-		require.NoError(t, err, fmt.Sprintf("call %d", i))
+		require.NoError(t, err, "call %d", i)
 	}
 	require.Equal(t, int64(100), first.calls.Load()+second.calls.Load(), "each call came to one server once")
 }
