@@ -15,7 +15,7 @@ import (
 
 // One cluster is hurt in every way, one after the other: what it went through
 // before must not matter.
-func TestAClusterServesThroughWhatIsDoneToIt(t *testing.T) {
+func TestAClusterServesThroughWhatIsDoneToIt(t *testing.T) { //nolint:tparallel // its parts follow each other
 	t.Parallel()
 	cfg := testConfig(t)
 	cfg.Links = true

@@ -105,6 +105,11 @@ type noConnectionError struct{ cause error }
 func (e *noConnectionError) Error() string { return "no connection to a gateway: " + e.cause.Error() }
 func (e *noConnectionError) Unwrap() error { return e.cause }
 
+func unreached(err error) bool {
+	_, ok := errors.AsType[*noConnectionError](err)
+	return ok
+}
+
 func (t *turns) RoundTrip(r *http.Request) (*http.Response, error) {
 	turn := t.last.Add(1)
 	if r.Body != nil {
@@ -118,8 +123,7 @@ func (t *turns) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.URL.Host = gatewayHost((turn + uint64(i)) % uint64(t.count))
 		var res *http.Response
 		res, err = t.next.RoundTrip(r)
-		var unreached *noConnectionError
-		if !errors.As(err, &unreached) || r.Context().Err() != nil {
+		if !unreached(err) || r.Context().Err() != nil {
 			return res, err
 		}
 	}
@@ -149,7 +153,6 @@ func dialByNumber(gateways []dial) func(ctx context.Context, network, address st
 // refuse answers a request for which there is no answer of a gateway.
 func refuse(w http.ResponseWriter, r *http.Request, err error, logger *slog.Logger) {
 	logger.DebugContext(r.Context(), "no gateway answered", "path", r.URL.Path, "error", err)
-	var unreached *noConnectionError
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
 		const unavailable = "14"
 		w.Header().Set("Content-Type", "application/grpc")
@@ -158,7 +161,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error, logger *slog.Logg
 		w.WriteHeader(http.StatusOK)
 		return
 	}
-	if errors.As(err, &unreached) {
+	if unreached(err) {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "no gateway can be reached", http.StatusServiceUnavailable)
 		return
