@@ -3,6 +3,8 @@ package conformance_test
 import (
 	"context"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,6 +83,29 @@ func (c *caller) in(t *testing.T) *caller {
 	other := *c
 	other.t = t
 	return &other
+}
+
+// repeatedAtOnce is how many repetitions of a test run at the same time.
+const repeatedAtOnce = 16
+
+// repeat runs test n times, many at once whatever -parallel says: a race shows
+// itself to a crowd.
+func (c *caller) repeat(t *testing.T, n int, test func(t *testing.T, c *caller, i int)) {
+	t.Helper()
+	numbers := make(chan int)
+	var workers sync.WaitGroup
+	for range repeatedAtOnce {
+		workers.Go(func() {
+			for i := range numbers {
+				t.Run(strconv.Itoa(i), func(t *testing.T) { test(t, c.in(t), i) })
+			}
+		})
+	}
+	for i := range n {
+		numbers <- i
+	}
+	close(numbers)
+	workers.Wait()
 }
 
 // to is the same binding to another agent.

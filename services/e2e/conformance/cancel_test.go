@@ -125,31 +125,27 @@ func TestCancelDoesNotWaitForTheAgent(t *testing.T) {
 func TestCancelAndCompletionHaveOneWinner(t *testing.T) {
 	t.Parallel()
 	each(t, defaultAgent, func(t *testing.T, c *caller) {
-		dice := random(t)
-		for range 20 {
-			delay := dice.IntN(100)
-			t.Run("race", func(t *testing.T) {
-				t.Parallel()
-				c := c.in(t)
-				sent := c.send(say("sleep 0.05", immediately))
-				watch, refused, err := c.Open(within(t), binding.SubscribeToTask, &a2apb.SubscribeToTaskRequest{Id: sent.GetId()})
-				require.NoError(t, err)
-				pause(t, delay)
-				told := cancelTwice(c, sent.GetId())
-				got := c.get(sent.GetId())
-				for _, answer := range told {
-					if answer.Err == nil {
-						require.Equal(t, canceled, state(got))
-						continue
-					}
-					taskNotCancelable.check(t, c.Binding, answer)
-					require.Equal(t, completed, state(got))
+		delays := random(t).Perm(200)
+		c.repeat(t, len(delays), func(t *testing.T, c *caller, i int) {
+			t.Helper()
+			sent := c.send(say("sleep 0.05", immediately))
+			watch, refused, err := c.Open(within(t), binding.SubscribeToTask, &a2apb.SubscribeToTaskRequest{Id: sent.GetId()})
+			require.NoError(t, err)
+			pause(t, delays[i]/2)
+			told := cancelTwice(c, sent.GetId())
+			got := c.get(sent.GetId())
+			for _, answer := range told {
+				if answer.Err == nil {
+					require.Equal(t, canceled, state(got))
+					continue
 				}
-				if refused == nil {
-					c.requireOneEnd((&stream{Stream: watch, c: c}).rest(), got)
-				}
-			})
-		}
+				taskNotCancelable.check(t, c.Binding, answer)
+				require.Equal(t, completed, state(got))
+			}
+			if refused == nil {
+				c.requireOneEnd((&stream{Stream: watch, c: c}).rest(), got)
+			}
+		})
 	})
 }
 

@@ -72,19 +72,14 @@ func TestReturnImmediatelyAnswersWhileTheAgentWorks(t *testing.T) {
 func TestBlockingAnswersEqualTheStoredTaskUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	each(t, defaultAgent, func(t *testing.T, c *caller) {
-		t.Run("sends", func(t *testing.T) {
-			for range 30 {
-				t.Run("chunks", func(t *testing.T) {
-					t.Parallel()
-					c := c.in(t)
-					got := c.send(say("chunks 5"))
-					require.Equal(t, completed, state(got))
-					require.Len(t, got.GetArtifacts(), 1)
-					require.Equal(t, "a1", got.GetArtifacts()[0].GetArtifactId())
-					require.Len(t, got.GetArtifacts()[0].GetParts(), 5)
-					c.requireEqual(c.get(got.GetId()), got)
-				})
-			}
+		c.repeat(t, 100, func(t *testing.T, c *caller, _ int) {
+			t.Helper()
+			got := c.send(say("chunks 5"))
+			require.Equal(t, completed, state(got))
+			require.Len(t, got.GetArtifacts(), 1)
+			require.Equal(t, "a1", got.GetArtifacts()[0].GetArtifactId())
+			require.Len(t, got.GetArtifacts()[0].GetParts(), 5)
+			c.requireEqual(c.get(got.GetId()), got)
 		})
 	})
 }

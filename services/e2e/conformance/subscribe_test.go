@@ -92,26 +92,22 @@ func TestAllStreamsOfATaskGetTheSame(t *testing.T) {
 func TestNoSubscriptionMissesTheEnd(t *testing.T) {
 	t.Parallel()
 	each(t, defaultAgent, func(t *testing.T, c *caller) {
-		dice := random(t)
-		for range 60 {
-			delay := dice.IntN(20)
-			t.Run("subscription", func(t *testing.T) {
-				t.Parallel()
-				c := c.in(t)
-				sent := c.send(say("sleep 0.01", immediately))
-				pause(t, delay)
-				s, refused, err := c.Open(within(t), binding.SubscribeToTask, &a2apb.SubscribeToTaskRequest{Id: sent.GetId()})
-				require.NoError(t, err)
-				if s == nil {
-					unsupportedOperation.check(t, c.Binding, refused)
-					return
-				}
-				defer s.Close()
-				events := (&stream{Stream: s, c: c}).rest()
-				c.requireGrowingIDs(events)
-				c.requireSame(c.replay(events), c.get(sent.GetId()))
-			})
-		}
+		delays := random(t).Perm(340) // a thousand on each database
+		c.repeat(t, len(delays), func(t *testing.T, c *caller, i int) {
+			t.Helper()
+			sent := c.send(say("sleep 0.01", immediately))
+			pause(t, delays[i]%20)
+			s, refused, err := c.Open(within(t), binding.SubscribeToTask, &a2apb.SubscribeToTaskRequest{Id: sent.GetId()})
+			require.NoError(t, err)
+			if s == nil {
+				unsupportedOperation.check(t, c.Binding, refused)
+				return
+			}
+			defer s.Close()
+			events := (&stream{Stream: s, c: c}).rest()
+			c.requireGrowingIDs(events)
+			c.requireSame(c.replay(events), c.get(sent.GetId()))
+		})
 	})
 }
 
@@ -188,16 +184,13 @@ func TestATaskGoesOnWhenItsSenderIsGone(t *testing.T) {
 func TestATaskCompletesWhenItsSenderLeavesWithTheLastChunk(t *testing.T) {
 	t.Parallel()
 	each(t, defaultAgent, func(t *testing.T, c *caller) {
-		for range 20 {
-			t.Run("stream", func(t *testing.T) {
-				t.Parallel()
-				c := c.in(t)
-				s := c.sendStream(say("chunks 3"))
-				events := s.until(func(e binding.Event) bool { return e.GetArtifactUpdate().GetLastChunk() })
-				s.Close()
-				got := c.await(events[0].GetTask().GetId(), completed)
-				require.Len(t, got.GetArtifacts()[0].GetParts(), 3)
-			})
-		}
+		c.repeat(t, 200, func(t *testing.T, c *caller, _ int) {
+			t.Helper()
+			s := c.sendStream(say("chunks 3"))
+			events := s.until(func(e binding.Event) bool { return e.GetArtifactUpdate().GetLastChunk() })
+			s.Close()
+			got := c.await(events[0].GetTask().GetId(), completed)
+			require.Len(t, got.GetArtifacts()[0].GetParts(), 3)
+		})
 	})
 }
