@@ -59,6 +59,7 @@ type cluster struct {
 	*testing.T
 	*Reaper
 	clock  *clock
+	url    string
 	server *testkit.NATSServer
 	nc     *nats.Conn
 	engine *postgres.Engine
@@ -72,7 +73,7 @@ func newCluster(t *testing.T) *cluster {
 	e, err := postgres.Open(t.Context(), url, postgres.Options{})
 	require.NoError(t, err)
 	t.Cleanup(e.Close)
-	c := &cluster{T: t, clock: &clock{}, server: testkit.NewNATSServer(t), engine: e}
+	c := &cluster{T: t, clock: &clock{}, url: url, server: testkit.NewNATSServer(t), engine: e}
 	c.nc = c.server.Connect()
 	agents := &config.Agents{Limits: config.DefaultLimits(), Agents: []config.Agent{{
 		Name: agent, MaxAttempts: maxAttempts, Lease: config.Duration(lease),
