@@ -86,6 +86,12 @@ func (p *StreamPublisher) publishOnce(ctx context.Context, msgs []*nats.Msg, ack
 			acks[i].Err = context.Cause(ctx)
 			continue
 		}
+		// The client would hold on to a message that it can't send until the ack is
+		// overdue.
+		if err := Ready(p.js.Conn()); err != nil {
+			acks[i].Err = err
+			continue
+		}
 		// Without a stream there is nobody to wait for.
 		future, err := p.js.PublishMsgAsync(msg, jetstream.WithRetryAttempts(0))
 		if err != nil {

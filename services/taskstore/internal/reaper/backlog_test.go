@@ -60,9 +60,9 @@ func (c *cluster) queue(n int) {
 		INSERT INTO tasks (id, version, status_version, message_version, handled_version, content_bytes, created_at,
 			status_time, queued_at, turn_started_at, enqueue_count, lease_epoch, write_seq, attempt, state, phase,
 			tenant, agent, owner, context_id, holder, traceparent)
-		SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 1, 1, 1, 0, 0, at, at, at, at,
+		SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 1, 1, 1, 0, 0, q.time, q.time, q.time, q.time,
 			1, 0, 0, 0, 1, 1, $1, $2, 'alice', 'context', '', ''
-		FROM generate_series(1, $3) AS i, LATERAL (SELECT now() + i * interval '1 microsecond' AS at) AS t`,
+		FROM generate_series(1, $3) AS i, LATERAL (SELECT now() + i * interval '1 microsecond' AS time) AS q`,
 		tenant, agent, n)
 	require.NoError(c, err)
 	_, err = db.Exec(c.Context(), "ANALYZE tasks")
@@ -92,7 +92,7 @@ func (c *cluster) publish(n int) {
 // cost is what looks ask of the database and of NATS.
 type cost struct{ Queries, Rows, Requests int64 }
 
-// looks looks for lost work some times, long after everything was queued.
+// looks is some looks for lost work, long after everything was queued.
 func (c *cluster) looks(times int) cost {
 	c.Helper()
 	c.clock.advance(old)
