@@ -57,12 +57,12 @@ func (c *cluster) queue(n int) {
 	require.NoError(c, err)
 	defer func() { require.NoError(c, db.Close(context.Background())) }()
 	_, err = db.Exec(c.Context(), `
-		INSERT INTO tasks (id, version, status_version, message_version, handled_version, content_bytes, created_at,
-			status_time, queued_at, turn_started_at, enqueue_count, lease_epoch, write_seq, attempt, state, phase,
+		INSERT INTO tasks (id, version, created_at, status_version, status_time, message_version, queued_at,
+			handled_version, turn_started_at, content_bytes, enqueue_count, lease_epoch, write_seq, attempt, state, phase,
 			tenant, agent, owner, context_id, holder, traceparent)
-		SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 1, 1, 1, 0, 0, q.time, q.time, q.time, q.time,
-			1, 0, 0, 0, 1, 1, $1, $2, 'alice', 'context', '', ''
-		FROM generate_series(1, $3) AS i, LATERAL (SELECT now() + i * interval '1 microsecond' AS time) AS q`,
+		SELECT ('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 1, at, 1, at, 1, at,
+			0, at, 0, 1, 0, 0, 0, 1, 1, $1, $2, 'alice', 'context', '', ''
+		FROM generate_series(1, $3) AS i, LATERAL (SELECT now() + i * interval '1 microsecond' AS at) AS q`,
 		tenant, agent, n)
 	require.NoError(c, err)
 	_, err = db.Exec(c.Context(), "ANALYZE tasks")
