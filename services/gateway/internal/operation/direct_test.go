@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/stretchr/testify/require"
@@ -64,17 +66,26 @@ agents:
   card: *card
 `
 
-func TestAMessageThatIsTooLargeToBeAskedBecomesATask(t *testing.T) {
-	t.Parallel()
+// silence is an executor that took the message and does not answer.
+type silence struct{}
+
+func (silence) Request(ctx context.Context, _ *executorv1.DirectRequest) (*executorv1.DirectReply, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// sending returns the operations above some executors, and a way to send to an agent.
+func sending(t *testing.T, executors operation.Executors) (*operation.Service, func(agent string) (*a2apb.SendMessageResponse, error)) {
+	t.Helper()
 	file, err := config.Parse([]byte(agents))
 	require.NoError(t, err)
 	service := operation.New(operation.Config{
-		Store: newTasks{}, Executors: smallMessages{}, Limits: file.Limits, Logger: testkit.Logger(t),
+		Store: newTasks{}, Executors: executors, Limits: file.Limits, Logger: testkit.Logger(t),
 	})
 	gate := &admission.Gate{Authenticator: auth.Anonymous{}, Agents: file}
 	ctx, err := gate.Admit(t.Context(), admission.Request{Metadata: http.Header{"A2a-Version": {"1.0"}}})
 	require.NoError(t, err)
-	send := func(agent string) (*a2apb.SendMessageResponse, error) {
+	return service, func(agent string) (*a2apb.SendMessageResponse, error) {
 		return service.SendMessage(ctx, &a2apb.SendMessageRequest{
 			Tenant: "self." + agent,
 			Message: &a2apb.Message{MessageId: "m", Role: a2apb.Role_ROLE_USER, Parts: []*a2apb.Part{
@@ -83,6 +94,23 @@ func TestAMessageThatIsTooLargeToBeAskedBecomesATask(t *testing.T) {
 			Configuration: &a2apb.SendMessageConfiguration{ReturnImmediately: true},
 		})
 	}
+}
+
+func TestAStopWaitsOnlyShortlyForAnExecutorThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		service, send := sending(t, silence{})
+		time.AfterFunc(time.Second, service.Drain)
+		begun := time.Now()
+		_, err := send("direct")
+		require.ErrorIs(t, err, operation.ErrStopping)
+		require.Equal(t, 6*time.Second, time.Since(begun))
+	})
+}
+
+func TestAMessageThatIsTooLargeToBeAskedBecomesATask(t *testing.T) {
+	t.Parallel()
+	_, send := sending(t, smallMessages{})
 	got, err := send("hybrid")
 	require.NoError(t, err)
 	require.NotEmpty(t, got.GetTask().GetId())
