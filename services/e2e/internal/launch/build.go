@@ -3,6 +3,7 @@ package launch
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 )
@@ -10,14 +11,19 @@ import (
 // Build compiles all programs of a cluster into a folder. It needs the sources,
 // and is for tests.
 func Build(ctx context.Context, bin string) error {
-	mains := map[string]string{"nats-server": "github.com/nats-io/nats-server/v2"}
-	for _, kind := range []Kind{Gateway, TaskStore, Notifier, Executor} {
-		mains["errand-"+string(kind)] = "github.com/errandhq/errand/services/cmd/" + string(kind)
+	const mains = "github.com/errandhq/errand/services/cmd/"
+	services := []Kind{Gateway, TaskStore, Notifier, Executor}
+	// One command for all: they share most of their packages.
+	args := []string{"build", "-o", bin + string(filepath.Separator), "github.com/nats-io/nats-server/v2"}
+	for _, kind := range services {
+		args = append(args, mains+string(kind))
 	}
-	for name, main := range mains {
-		cmd := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(bin, name), main)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w: %s", name, err, out)
+	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs of a cluster: %w: %s", err, out)
+	}
+	for _, kind := range services {
+		if err := os.Rename(filepath.Join(bin, string(kind)), filepath.Join(bin, "errand-"+string(kind))); err != nil {
+			return fmt.Errorf("name the programs of a cluster: %w", err)
 		}
 	}
 	return nil

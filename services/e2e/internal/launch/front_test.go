@@ -111,14 +111,14 @@ func TestADeadGatewayIsPassedOver(t *testing.T) {
 
 func TestARequestThatMayHaveReachedAGatewayIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	hangUp := func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.ReadAll(r.Body)
-		panic(http.ErrAbortHandler)
-	}
+	hangUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	first, firstCount := webGateway(t, hangUp)
 	second, secondCount := webGateway(t, hangUp)
 	f := openTestFront(t, webProtocols(), first, second)
-	require.Equal(t, http.StatusBadGateway, post(t, f, "/").StatusCode)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + f.addr())
+	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
+	require.Equal(t, http.StatusBadGateway, res.StatusCode)
 	require.Equal(t, int64(1), firstCount.Load()+secondCount.Load())
 }
 
