@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,18 +18,28 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // database is a database's clock.
 type database struct {
+	mu    sync.Mutex
 	ahead time.Duration
 	takes time.Duration
 	away  bool
 }
 
+func (d *database) set(change func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change()
+}
+
 func (d *database) now(ctx context.Context) (time.Time, error) {
-	time.Sleep(d.takes / 2)
-	if d.away {
+	d.mu.Lock()
+	ahead, takes, away := d.ahead, d.takes, d.away
+	d.mu.Unlock()
+	time.Sleep(takes / 2)
+	if away {
 		return time.Time{}, errors.New("away")
 	}
-	now := time.Now().Add(d.ahead)
-	time.Sleep(d.takes / 2)
+	now := time.Now().Add(ahead)
+	time.Sleep(takes / 2)
 	return now, ctx.Err()
 }
 
@@ -62,12 +73,12 @@ func TestClock_IsTheDatabasesAndNotTheProcesss(t *testing.T) {
 func TestClock_DriftIsFollowedAndAJumpIsTold(t *testing.T) {
 	d := &database{}
 	inBubble(t, d, func(t *testing.T, c *clock.Clock) {
-		d.ahead = 500 * time.Millisecond
+		d.set(func() { d.ahead = 500 * time.Millisecond })
 		time.Sleep(1500 * time.Millisecond)
 		requireNow(t, c, d.ahead)
 		require.Zero(t, c.Jumped())
 		for _, ahead := range []time.Duration{10 * time.Minute, -10 * time.Minute} {
-			d.ahead = ahead
+			d.set(func() { d.ahead = ahead })
 			time.Sleep(time.Second)
 			requireNow(t, c, ahead)
 			require.WithinDuration(t, time.Now(), c.Jumped(), time.Second)
@@ -80,7 +91,7 @@ func TestClock_DriftIsFollowedAndAJumpIsTold(t *testing.T) {
 func TestClock_GoesOnWhileTheDatabaseIsAway(t *testing.T) {
 	d := &database{ahead: time.Hour}
 	inBubble(t, d, func(t *testing.T, c *clock.Clock) {
-		d.away = true
+		d.set(func() { d.away = true })
 		time.Sleep(time.Hour)
 		require.NoError(t, c.Ready())
 		requireNow(t, c, time.Hour)
@@ -93,7 +104,7 @@ func TestClock_IsNotReadyUntilItWasSetAndThenSoon(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.Error(t, c.Ready())
 		requireNow(t, c, 0)
-		d.away = false
+		d.set(func() { d.away = false })
 		time.Sleep(200 * time.Millisecond)
 		require.NoError(t, c.Ready())
 		requireNow(t, c, time.Hour)
@@ -103,7 +114,7 @@ func TestClock_IsNotReadyUntilItWasSetAndThenSoon(t *testing.T) {
 func TestClock_AReadingThatTookLongChangesNothing(t *testing.T) {
 	d := &database{}
 	inBubble(t, d, func(t *testing.T, c *clock.Clock) {
-		d.ahead, d.takes = time.Hour, time.Second
+		d.set(func() { d.ahead, d.takes = time.Hour, time.Second })
 		time.Sleep(time.Minute)
 		requireNow(t, c, 0)
 		require.Zero(t, c.Jumped())
