@@ -279,6 +279,7 @@ func TestAFailureIsOverWhenThereIsNoWorkLeft(t *testing.T) {
 	t.Cleanup(nc.Close)
 	p := newPublisher(t, nc)
 	c := newConsumer(t, nc, func(cfg *queue.ConsumerConfig) { cfg.ListInterval = 20 * time.Millisecond })
+	require.Eventually(t, func() bool { return c.Ready() == nil }, patience, time.Millisecond)
 	srv.silent.Store(true) // nobody at all answers
 	publish(t, p, work("default", 1))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -291,7 +292,7 @@ func TestAFailureIsOverWhenThereIsNoWorkLeft(t *testing.T) {
 	cancel()
 	<-ended
 	require.NoError(t, stream(t, nc).Purge(within(t)))
-	require.Eventually(t, func() bool { return c.Ready() == nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return c.Ready() == nil }, 10*time.Second, time.Millisecond)
 }
 
 // requireUnreadyUntil wants the one message that waits to be delivered after the

@@ -41,7 +41,7 @@ func TestAnOutageOfNATSNeitherBlocksTheStoreNorFillsItsMemory(t *testing.T) { //
 	}
 	require.Less(t, slowest, 5*time.Second)
 	require.Eventually(t, func() bool { return p.kept() == 0 }, patience, soon, "the outbox has it")
-	require.Less(t, heap(), before+outageWrites*writeEvents*eventText/2)
+	require.Less(t, heap(), before+outageWrites*writeEvents*eventText/4)
 
 	c.reconnect()
 	c.requireStored(&task{id: lease.GetTaskId(), version: 2 + outageWrites*writeEvents})
