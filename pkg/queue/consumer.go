@@ -18,7 +18,9 @@ import (
 )
 
 const (
-	defaultAckWait  = 30 * time.Second
+	// A claim takes milliseconds, and a second one is refused: what waits is the work
+	// of an executor that died in between.
+	defaultAckWait  = 5 * time.Second
 	defaultInactive = 5 * time.Minute
 	defaultListing  = time.Second
 
@@ -33,7 +35,7 @@ type ConsumerConfig struct {
 	// stands for 1 for each. It is asked once for each time that a tenant gets work.
 	Weight func(tenant string) int
 	// AckWait is how long a delivery may wait for its Ack before it comes again; it
-	// covers the claim, not the work. 0 stands for 30 s.
+	// covers the claim, not the work. 0 stands for 5 s.
 	AckWait time.Duration
 	// InactiveThreshold is after how long without work a tenant's durable consumer
 	// is removed from the server; 0 stands for 5 min.

@@ -15,14 +15,14 @@ import (
 
 const (
 	// How long a role is held without being renewed.
-	term = 10 * time.Second
+	term = 5 * time.Second
 	// A holder works no longer than this without renewing, so that it has stopped
 	// before another one begins.
-	trust = 6 * time.Second
+	trust = 3 * time.Second
 	// How often a process that doesn't hold the role asks for it.
 	standby   = time.Second
 	giveBack  = 2 * time.Second
-	renewEach = 3 * time.Second
+	renewEach = 1500 * time.Millisecond
 )
 
 // Keeper keeps roles; the database does.
