@@ -3,7 +3,6 @@ package operation
 import (
 	"context"
 	"errors"
-	"time"
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 
@@ -16,11 +15,6 @@ import (
 	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/services/gateway/internal/admission"
 )
-
-// stopPatience is how long an executor may still take to answer when the gateway
-// stops. An answer that is not stored is asked for again elsewhere, which is dearer
-// than the wait; but an executor that is out of reach must not hold up the stop.
-const stopPatience = 5 * time.Second
 
 // acceptDirect asks an executor, which answers with a Message or says why a
 // task is needed. The first commit under the message's key wins, so an answer
@@ -62,9 +56,8 @@ func (s *Service) find(ctx context.Context, call *admission.Call, m message) (*s
 }
 
 func (s *Service) ask(ctx context.Context, call *admission.Call, m message) (*executorv1.DirectReply, error) {
-	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer stop(nil)
-	defer context.AfterFunc(s.stopping, func() { time.AfterFunc(stopPatience, func() { stop(ErrStopping) }) })()
+	ctx, done := s.bounded(context.WithoutCancel(ctx), stopPatience)
+	defer done()
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Limits.Direct.Value())
 	defer cancel()
 	answer, err := s.cfg.Executors.Request(ctx, &executorv1.DirectRequest{

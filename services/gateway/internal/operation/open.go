@@ -65,7 +65,7 @@ func (s *Service) open(ctx context.Context, call *admission.Call, begin func(con
 		return nil, a2aerr.Unavailable("too many streams are open", retryPause)
 	}
 	t := &Stream{service: s, call: call, release: func() { s.streams.Release(1) }}
-	ctx, cancel := s.bounded(ctx)
+	ctx, cancel := s.bounded(ctx, 0)
 	defer cancel()
 	if err := begin(ctx, t); err != nil {
 		t.Close()

@@ -23,6 +23,10 @@ const (
 	watchTimeout = 5 * time.Second
 	// retryPause is what a refused sender should wait.
 	retryPause = time.Second
+	// stopPatience is how long what was accepted or asked may still take to be
+	// answered when the gateway stops. Asking again elsewhere is dearer than the
+	// wait; but a stop must not be held up by who doesn't answer.
+	stopPatience = 5 * time.Second
 )
 
 // Watcher gives the live events of tasks; watch.Watcher is one.
@@ -75,13 +79,16 @@ func New(cfg Config) *Service {
 // stops: the sender should go on at another one.
 var ErrStopping = a2aerr.Unavailable("this server is shutting down", retryPause)
 
-// Drain ends all streams and waits with ErrStopping, also those to come.
+// Drain ends all streams with ErrStopping, also those to come, and before long
+// the waits that nothing ended.
 func (s *Service) Drain() { s.stop(ErrStopping) }
 
-// bounded returns a context that also ends when the gateway stops.
-func (s *Service) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// bounded returns a context that also ends when the gateway stops, patience later.
+func (s *Service) bounded(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	detach := context.AfterFunc(s.stopping, func() { cancel(context.Cause(s.stopping)) })
+	detach := context.AfterFunc(s.stopping, func() {
+		time.AfterFunc(patience, func() { cancel(context.Cause(s.stopping)) })
+	})
 	return ctx, func() {
 		detach()
 		cancel(context.Canceled)

@@ -61,7 +61,7 @@ func (t *Stream) Next(ctx context.Context) (Update, error) {
 		t.first = nil
 		return *first, nil
 	}
-	ctx, cancel := t.service.bounded(ctx)
+	ctx, cancel := t.service.bounded(ctx, 0)
 	defer cancel()
 	for !t.done {
 		if t.snapshotDue {

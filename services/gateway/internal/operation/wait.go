@@ -42,7 +42,7 @@ func (s *Service) settle(ctx context.Context, call *admission.Call, a *sent) err
 	}
 	load.Wait(ctx)
 	a.forget()
-	ctx, cancel := s.bounded(ctx)
+	ctx, cancel := s.bounded(ctx, stopPatience)
 	defer cancel()
 	limited, cancelLimit := context.WithTimeoutCause(ctx, s.cfg.Limits.Wait.Value(), errWaitedLongEnough)
 	defer cancelLimit()
