@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,6 +58,12 @@ type ClientConfig struct {
 	// is tried again a few times. Other calls are tried again only if they surely
 	// never reached a server.
 	RetrySafe []string
+	// RetrySafeRequest tells of a request whose method isn't RetrySafe that it may be
+	// sent twice when no answer comes; nil stands for none.
+	RetrySafeRequest func(request any) bool
+	// MaxCallTime bounds unary calls, which then fail as UNAVAILABLE with a RetryInfo.
+	// What may be sent twice is, after half of it. 0 stands for no bound.
+	MaxCallTime time.Duration
 	// MaxRecvBytes and MaxSendBytes bound one message; 0 stands for gRPC's defaults.
 	MaxRecvBytes, MaxSendBytes int
 	Telemetry                  *telemetry.Telemetry
@@ -89,6 +96,9 @@ func Dial(cfg ClientConfig) (*grpc.ClientConn, error) {
 		)),
 		grpc.WithDefaultCallOptions(callOptions(cfg)...),
 	}
+	if cfg.MaxCallTime > 0 {
+		options = append(options, grpc.WithUnaryInterceptor(patience{limit: cfg.MaxCallTime, safe: cfg.retrySafe}.unary))
+	}
 	target := cfg.Target
 	if cfg.InMemory != nil {
 		target = "passthrough:///in-memory"
@@ -105,6 +115,14 @@ func Dial(cfg ClientConfig) (*grpc.ClientConn, error) {
 		return nil, fmt.Errorf("prepare a gRPC connection to %s: %w", target, err)
 	}
 	return conn, nil
+}
+
+// retrySafe tells of a call whether it may be sent twice; method is gRPC's full one.
+func (cfg ClientConfig) retrySafe(method string, request any) bool {
+	name := strings.TrimPrefix(method, "/")
+	service, _, _ := strings.Cut(name, "/")
+	return slices.Contains(cfg.RetrySafe, name) || slices.Contains(cfg.RetrySafe, service) ||
+		cfg.RetrySafeRequest != nil && cfg.RetrySafeRequest(request)
 }
 
 func callOptions(cfg ClientConfig) []grpc.CallOption {

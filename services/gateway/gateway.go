@@ -25,7 +25,6 @@ import (
 	"github.com/errandhq/errand/services/gateway/internal/grpcbind"
 	"github.com/errandhq/errand/services/gateway/internal/load"
 	"github.com/errandhq/errand/services/gateway/internal/operation"
-	"github.com/errandhq/errand/services/gateway/internal/storecall"
 	"github.com/errandhq/errand/services/gateway/internal/watch"
 )
 
@@ -48,7 +47,8 @@ type Config struct {
 	PublicGRPC    string
 	Agents        *config.Agents
 	Authenticator auth.Authenticator
-	// TaskStore and Notifier are connections to those services.
+	// TaskStore and Notifier are connections to those services; their calls end in
+	// time by themselves.
 	TaskStore, Notifier grpc.ClientConnInterface
 	// NATS reaches the executors that answer directly.
 	NATS *nats.Conn
@@ -76,7 +76,7 @@ func New(_ context.Context, cfg Config) (*Service, error) {
 	s := &Service{
 		Group: lifecycle.NewGroup(cfg.Logger),
 		cfg:   cfg,
-		store: taskstorev1.NewTaskStoreServiceClient(storecall.Conn{ClientConnInterface: cfg.TaskStore, Limit: limits.Call.Value()}),
+		store: taskstorev1.NewTaskStoreServiceClient(cfg.TaskStore),
 		gate:  &admission.Gate{Authenticator: cfg.Authenticator, Agents: cfg.Agents},
 		load:  load.New(limits.Requests, limits.BodyMemory),
 	}

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -12,16 +11,17 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/test/bufconn"
 
 	notifierv1 "github.com/errandhq/errand/proto/gen/errand/notifier/v1"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 
 	"github.com/errandhq/errand/pkg/auth"
 	"github.com/errandhq/errand/pkg/config"
+	"github.com/errandhq/errand/pkg/rpc"
 	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/pkg/testkit"
 	"github.com/errandhq/errand/services/gateway"
+	"github.com/errandhq/errand/services/internal/link"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -98,21 +98,16 @@ func newBenchWith(t *testing.T, notifier *notices, options ...option) *bench {
 	t.Helper()
 	store := newMemory()
 	b := &bench{t: t, store: store, http: &http.Client{Transport: &http.Transport{}}}
-	inner := serveInMemory(t, func(s *grpc.Server) {
-		taskstorev1.RegisterTaskStoreServiceServer(s, store)
-		if notifier != nil {
-			notifier.store = store
-			notifierv1.RegisterNotifierServiceServer(s, notifier)
-		}
-	})
 	cfg := gateway.Config{
 		Logger: testkit.Logger(t), Telemetry: telemetry.Disabled(), HTTP: "127.0.0.1:0", GRPC: "127.0.0.1:0",
-		Authenticator: auth.Anonymous{}, TaskStore: inner, Notifier: inner,
+		Authenticator: auth.Anonymous{},
 	}
 	withAgents(defaultAgents)(&cfg)
 	for _, o := range options {
 		o(&cfg)
 	}
+	inner := serveInMemory(t, cfg.Agents.Limits, store, notifier)
+	cfg.TaskStore, cfg.Notifier = inner, inner
 	store.version = cfg.Agents.Version
 	b.start(cfg)
 	return b
@@ -135,17 +130,20 @@ func (b *bench) start(cfg gateway.Config) {
 	})
 }
 
-// serveInMemory returns a connection to a gRPC server without a port.
-func serveInMemory(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
+// serveInMemory returns a connection, as services have it, to a task store and a
+// notifier; a nil one can't be reached.
+func serveInMemory(t *testing.T, limits config.Limits, store *memory, notifier *notices) *grpc.ClientConn {
 	t.Helper()
-	listener := bufconn.Listen(1 << 20)
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(16 << 20))
-	register(server)
+	wire := rpc.NewInMemory()
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(16<<20), grpc.UnaryInterceptor(store.silence.unary))
+	taskstorev1.RegisterTaskStoreServiceServer(server, store)
+	if notifier != nil {
+		notifier.store = store
+		notifierv1.RegisterNotifierServiceServer(server, notifier)
+	}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(listener) }()
-	conn, err := grpc.NewClient("passthrough:///memory",
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	go func() { done <- server.Serve(wire.Listener()) }()
+	conn, err := link.TaskStore("", wire, limits, telemetry.Disabled())
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, conn.Close())

@@ -12,12 +12,10 @@ import (
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
-	grpcstatus "google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
 	"github.com/errandhq/errand/pkg/task"
-	"github.com/errandhq/errand/services/gateway"
 )
 
 // overload is an error that is worth a retry, as each binding tells it.
@@ -183,48 +181,37 @@ func TestAFullQueueIsToldOnEachBinding(t *testing.T) {
 	})
 }
 
-// silent is a connection to a task store that takes calls and never answers while
-// it hangs.
-type silent struct {
-	grpc.ClientConnInterface
-
+// silence makes a task store take calls and never answer while it hangs.
+type silence struct {
 	mu    sync.Mutex
 	hangs func(call int) bool
 	calls int
 }
 
-func (s *silent) Invoke(ctx context.Context, method string, in, out any, opts ...grpc.CallOption) error {
+func (s *silence) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	s.mu.Lock()
 	hangs := s.hangs != nil && s.hangs(s.calls)
 	s.calls++
 	s.mu.Unlock()
 	if hangs {
 		<-ctx.Done()
-		return grpcstatus.FromContextError(ctx.Err()).Err()
+		return nil, ctx.Err()
 	}
-	return s.ClientConnInterface.Invoke(ctx, method, in, out, opts...)
+	return next(ctx, req)
 }
 
-func (s *silent) when(hangs func(call int) bool) {
+func (s *silence) when(hangs func(call int) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hangs, s.calls = hangs, 0
 }
 
-func behind(s *silent) option {
-	return func(c *gateway.Config) {
-		s.ClientConnInterface = c.TaskStore
-		c.TaskStore = s
-	}
-}
-
 func TestAStoreThatHangsMakesNobodyHang(t *testing.T) {
 	t.Parallel()
 	onAllBindings(t, func(t *testing.T, over binding) {
-		store := &silent{}
-		b := newBench(t, limited("call: 200ms"), behind(store))
+		b := newBench(t, limited("call: 200ms"))
 		id := over.call(t.Context(), b, "SendMessage", atOnce(say("m", "wait"))).task(t).GetId()
-		store.when(func(int) bool { return true })
+		b.store.silence.when(func(int) bool { return true })
 		for operation, params := range map[string]string{
 			"SendMessage": say("m2", "x"), "GetTask": `{"id":"` + id + `"}`, "ListTasks": `{}`, "CancelTask": `{"id":"` + id + `"}`,
 		} {
@@ -236,7 +223,7 @@ func TestAStoreThatHangsMakesNobodyHang(t *testing.T) {
 			_, failed := over.stream(t.Context(), b, operation, params)
 			unavailable.check(t, over, failed)
 		}
-		store.when(nil)
+		b.store.silence.when(nil)
 		require.Equal(t, id, over.call(t.Context(), b, "GetTask", `{"id":"`+id+`"}`).task(t).GetId())
 	})
 }
@@ -245,16 +232,15 @@ func TestAStoreThatHangsMakesNobodyHang(t *testing.T) {
 func TestWhatOneStoreDoesNotAnswerIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	onAllBindings(t, func(t *testing.T, over binding) {
-		store := &silent{}
-		b := newBench(t, limited("call: 200ms"), behind(store))
+		b := newBench(t, limited("call: 200ms"))
 		first := func(call int) bool { return call == 0 }
-		store.when(first)
+		b.store.silence.when(first)
 		id := over.call(t.Context(), b, "SendMessage", atOnce(say("m", "wait"))).task(t).GetId()
 		for _, operation := range []string{"GetTask", "CancelTask"} {
-			store.when(first)
+			b.store.silence.when(first)
 			require.Equal(t, id, over.call(t.Context(), b, operation, `{"id":"`+id+`"}`).task(t).GetId())
 		}
-		store.when(first)
+		b.store.silence.when(first)
 		writes := b.store.writes
 		unavailable.check(t, over, over.call(t.Context(), b, "SendMessage",
 			strings.Replace(atOnce(say("m", "x")), `{"message"`, `{"tenant":"self.repeat","message"`, 1)).failed)
@@ -264,9 +250,8 @@ func TestWhatOneStoreDoesNotAnswerIsAskedAgain(t *testing.T) {
 
 func TestTheSendersOwnDeadlineIsNoOverload(t *testing.T) {
 	t.Parallel()
-	store := &silent{}
-	b := newBench(t, behind(store))
-	store.when(func(int) bool { return true })
+	b := newBench(t)
+	b.store.silence.when(func(int) bool { return true })
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	require.Equal(t, "DeadlineExceeded", overGRPC{}.call(ctx, b, "GetTask", `{"id":"t"}`).failed.code)

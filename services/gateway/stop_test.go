@@ -8,18 +8,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
-
-	notifierv1 "github.com/errandhq/errand/proto/gen/errand/notifier/v1"
-	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
 	"github.com/errandhq/errand/pkg/auth"
 	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/lifecycle"
 	"github.com/errandhq/errand/pkg/lifecycle/lifecycletest"
+	"github.com/errandhq/errand/pkg/task"
 	"github.com/errandhq/errand/pkg/telemetry"
 	"github.com/errandhq/errand/pkg/testkit"
 	"github.com/errandhq/errand/services/gateway"
@@ -31,7 +28,7 @@ func (panicking) Authenticate(context.Context, auth.Metadata) (auth.Identity, er
 	panic("secret")
 }
 
-func TestStoppingEndsStreamsAndWaitsAtOnce(t *testing.T) {
+func TestStoppingEndsStreamsAtOnceAndWaitsInTime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	var streams []*events
@@ -52,14 +49,8 @@ func TestStoppingEndsStreamsAndWaitsAtOnce(t *testing.T) {
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	require.NoError(t, b.gateway.Stop(ctx))
-	require.Less(t, time.Since(begin), 5*time.Second)
-	require.Error(t, b.gateway.Ready())
-	waits.Wait()
-	for _, f := range refused {
-		require.NotNil(t, f)
-		require.Equal(t, a2aerr.ReasonUnavailable, f.reason)
-	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- b.gateway.Stop(ctx) }()
 	for _, s := range streams {
 		response, _, err := s.next()
 		require.Nil(t, response.GetPayload(), "no event is made up")
@@ -67,6 +58,32 @@ func TestStoppingEndsStreamsAndWaitsAtOnce(t *testing.T) {
 			require.ErrorIs(t, err, io.EOF)
 		}
 	}
+	require.Less(t, time.Since(begin), 4*time.Second, "streams don't wait for waits")
+	require.NoError(t, <-stopped)
+	require.Less(t, time.Since(begin), 8*time.Second)
+	require.Error(t, b.gateway.Ready())
+	waits.Wait()
+	for _, f := range refused {
+		require.NotNil(t, f)
+		require.Equal(t, a2aerr.ReasonUnavailable, f.reason)
+	}
+}
+
+func TestStoppingLetsATaskThatIsAboutToEndAnswerItsSender(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ids := make(chan string, 1)
+	b.store.queued = func(id, _ string) { ids <- id }
+	answered := make(chan outcome, 1)
+	go func() { answered <- overREST{}.call(t.Context(), b, "SendMessage", say("m1", "wait")) }()
+	id := <-ids
+	waitForTasks(t, b, 1)
+	stopped := make(chan error, 1)
+	go func() { stopped <- b.gateway.Stop(context.WithoutCancel(t.Context())) }()
+	require.Eventually(t, func() bool { return b.gateway.Ready() != nil }, 10*time.Second, time.Millisecond)
+	b.store.emit(id, status(task.Working, ""), status(task.Completed, ""))
+	require.Equal(t, task.Completed, (<-answered).task(t).GetStatus().GetState())
+	require.NoError(t, <-stopped)
 }
 
 func TestReadinessComparesTheAgentsFile(t *testing.T) {
@@ -84,7 +101,7 @@ func TestStartFailsWhenAnAddressIsTaken(t *testing.T) {
 	b := newBench(t)
 	agents, err := config.Parse([]byte(defaultAgents))
 	require.NoError(t, err)
-	inner := serveInMemory(t, func(*grpc.Server) {})
+	inner := serveInMemory(t, agents.Limits, newMemory(), nil)
 	second, err := gateway.New(t.Context(), gateway.Config{
 		Logger: testkit.Logger(t), Telemetry: telemetry.Disabled(), HTTP: b.gateway.HTTPAddr(), GRPC: "127.0.0.1:0",
 		Agents: agents, Authenticator: auth.Anonymous{}, TaskStore: inner, Notifier: inner,
@@ -97,13 +114,9 @@ func TestStartFailsWhenAnAddressIsTaken(t *testing.T) {
 
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
-	store := newMemory()
-	inner := serveInMemory(t, func(s *grpc.Server) {
-		taskstorev1.RegisterTaskStoreServiceServer(s, store)
-		notifierv1.RegisterNotifierServiceServer(s, &notices{store: store})
-	})
 	agents, err := config.Parse([]byte(defaultAgents))
 	require.NoError(t, err)
+	inner := serveInMemory(t, agents.Limits, newMemory(), &notices{})
 	lifecycletest.Stress(t, func(t *testing.T) lifecycle.Service {
 		t.Helper()
 		service, err := gateway.New(t.Context(), gateway.Config{

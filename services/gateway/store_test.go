@@ -22,6 +22,9 @@ import (
 // memory is a task store that keeps everything in memory: the rules of the real
 // one without its database. A test is its executor, see emit.
 type memory struct {
+	// Whether it answers.
+	silence silence
+
 	taskstorev1.UnimplementedTaskStoreServiceServer
 
 	mu      sync.Mutex

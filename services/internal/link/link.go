@@ -13,21 +13,29 @@ import (
 )
 
 // TaskStore connects to the task store, at host:port or in memory. What changes
-// nothing when it comes twice is sent again when an answer is lost. Messages are
-// not among it: an agent may have switched de-duplication off, and senders repeat
-// them under their own ids.
+// nothing when it comes twice is sent again when an answer is lost: writes of events
+// by their number, and messages whose agent de-duplicates when a task store is
+// silent for long. One that answers leaves their repetition to senders.
 func TaskStore(target string, memory *rpc.InMemory, limits config.Limits, tel *telemetry.Telemetry) (*grpc.ClientConn, error) {
 	service := taskstorev1.TaskStoreService_ServiceDesc.ServiceName
 	var safe []string
 	for _, method := range []string{
-		"CancelTask", "RenewLeases",
+		"CancelTask", "RenewLeases", "WriteEvents",
 		"FindMessage", "GetTask", "ListTasks", "ListEvents", "GetVersions", "ListUserMessages", "GetContext",
 		"ListTurns", "GetInfo",
 	} {
 		safe = append(safe, service+"/"+method)
 	}
 	safe = append(safe, taskstorev1.AdminService_ServiceDesc.ServiceName+"/ListDeadLetters")
-	return dial("task store", rpc.ClientConfig{Target: target, InMemory: memory, RetrySafe: safe}, limits, tel)
+	return dial("task store", rpc.ClientConfig{
+		Target: target, InMemory: memory, RetrySafe: safe, RetrySafeRequest: deduplicated,
+	}, limits, tel)
+}
+
+// deduplicated tells of a message that it may come twice.
+func deduplicated(request any) bool {
+	message, ok := request.(interface{ GetDedupe() bool })
+	return ok && message.GetDedupe()
 }
 
 // Notifier connects to a notifier, at host:port or in memory.
@@ -36,7 +44,8 @@ func Notifier(target string, memory *rpc.InMemory, limits config.Limits, tel *te
 }
 
 func dial(what string, cfg rpc.ClientConfig, limits config.Limits, tel *telemetry.Telemetry) (*grpc.ClientConn, error) {
-	cfg.MaxRecvBytes, cfg.MaxSendBytes, cfg.Telemetry = limits.Internal(), limits.Internal(), tel
+	cfg.MaxRecvBytes, cfg.MaxSendBytes = limits.Internal(), limits.Internal()
+	cfg.MaxCallTime, cfg.Telemetry = limits.Call.Value(), tel
 	conn, err := rpc.Dial(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the %s: %w", what, err)

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
+	"github.com/errandhq/errand/pkg/rpc"
 	"github.com/errandhq/errand/services/gateway/internal/operation"
 )
 
@@ -21,26 +22,8 @@ var errNotReading = a2aerr.Unavailable("the stream was not read for too long", t
 // forward sends a stream to its end. A client that doesn't read holds up its own
 // stream alone, and that no longer than one write may take: what it misses
 // meanwhile comes as a snapshot.
-//
-// A send that waits for its reader ends when the call does, which is when this
-// function returns; so the sending has a goroutine of its own.
 func forward(stream *operation.Stream, out streamServer, write time.Duration) error {
 	defer stream.Close()
-	ended := make(chan error, 1)
-	stalled := make(chan struct{})
-	watchdog := time.AfterFunc(write, func() { close(stalled) })
-	watchdog.Stop()
-	go func() { ended <- send(stream, out, watchdog, write) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-stalled:
-		return errNotReading
-	}
-}
-
-// send sends all updates; the watchdog runs while one is being sent.
-func send(stream *operation.Stream, out streamServer, watchdog *time.Timer, write time.Duration) error {
 	for {
 		update, err := stream.Next(out.Context())
 		if errors.Is(err, io.EOF) {
@@ -49,13 +32,23 @@ func send(stream *operation.Stream, out streamServer, watchdog *time.Timer, writ
 		if err != nil {
 			return err
 		}
-		watchdog.Reset(write)
-		err = out.Send(update.Response)
-		if !watchdog.Stop() && err == nil {
-			return errNotReading // it has just barked
-		}
-		if err != nil {
+		if err := send(out, update.Response, write); err != nil {
 			return err
 		}
 	}
+}
+
+// send ends the stream when its client doesn't make room in time.
+func send(out streamServer, response *a2apb.StreamResponse, write time.Duration) error {
+	ended := make(chan struct{})
+	watchdog := time.AfterFunc(write, func() {
+		defer close(ended)
+		rpc.End(out.Context(), a2aerr.From(errNotReading).GRPCStatus())
+	})
+	err := out.Send(response)
+	if watchdog.Stop() {
+		return err
+	}
+	<-ended
+	return errNotReading
 }
