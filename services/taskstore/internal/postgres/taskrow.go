@@ -10,6 +10,19 @@ import (
 
 // columns are the lists that several statements select.
 var columns = strings.NewReplacer(
+	"{{dead_letter_columns}}", `
+    d.task_id,
+    d.tenant,
+    d.agent,
+    d.owner,
+    d.context_id,
+    d.reason,
+    d.attempts,
+    d.last_holder,
+    d.at,
+    d.redriven_task_id,
+    d.redriven_at,
+    d.redriven_by`,
 	"{{task_columns}}", `
     t.id,
     t.tenant,

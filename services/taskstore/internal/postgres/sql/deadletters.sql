@@ -17,7 +17,7 @@ FROM unnest(
 );
 
 -- name: lock_dead_letters
-SELECT d.*
+SELECT {{dead_letter_columns}}
 FROM dead_letters AS d
 WHERE d.task_id = ANY (@task_ids::uuid[])
 ORDER BY d.task_id
@@ -43,13 +43,13 @@ SELECT errand_require_rows(count(*), @wanted::bigint)
 FROM changed;
 
 -- name: read_dead_letter
-SELECT d.*
+SELECT {{dead_letter_columns}}
 FROM dead_letters AS d
 WHERE d.task_id = @task_id::uuid;
 
 -- name: list_dead_letters
 -- since and until are never NULL, so that they bound the index; the others may be.
-SELECT d.*
+SELECT {{dead_letter_columns}}
 FROM dead_letters AS d
 WHERE d.at >= @since::timestamptz
   AND d.at <= @until::timestamptz
