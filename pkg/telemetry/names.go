@@ -46,10 +46,11 @@ const (
 	AttrOperation       = "errand.operation"
 
 	// Metrics of the outbox and of background work.
-	MetricOutboxBacklog  = "errand.outbox.backlog"
-	MetricOutboxAge      = "errand.outbox.age"
-	MetricReaped         = "errand.tasks.reaped" // by AttrReason and AttrOutcome
-	MetricQueuesUnserved = "errand.queues.unserved"
+	MetricOutboxBacklog       = "errand.outbox.backlog"
+	MetricOutboxAge           = "errand.outbox.age"
+	MetricEventsUnpartitioned = "errand.events.unpartitioned"
+	MetricReaped              = "errand.tasks.reaped" // by AttrReason and AttrOutcome
+	MetricQueuesUnserved      = "errand.queues.unserved"
 
 	// Metrics of dead letters, by AttrAgent and AttrReason.
 	MetricDeadLetters = "errand.dead_letters"

@@ -22,19 +22,14 @@ import (
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 )
 
-// Bounds of what a transaction may wait for. The server is told them with each
-// transaction, in the same round trip.
+// Bounds of what is waited for; see patience for those within a transaction.
 const (
-	// For a row that another transaction has locked. A transaction for many rows
-	// gives up sooner: the caller tries those that are not locked without it.
-	lockTimeout     = 10 * time.Second
-	lockTimeoutMany = time.Second
-	// Between the two halves of an update: the server ends the transaction of a
-	// program that was stopped there.
-	idleTimeout = 5 * time.Second
 	// For the answer to one request. No caller may interrupt the second half of an
 	// update, and a server that vanished without a word must be given up.
 	answerTimeout = 15 * time.Second
+	// Between the two halves of an update: the server ends the transaction of a
+	// program that was stopped there.
+	idleTimeout = 5 * time.Second
 	// For a new connection, at each of the URL's hosts, and for the sign of life
 	// of an old one.
 	connectTimeout = 5 * time.Second
@@ -55,6 +50,9 @@ type Options struct {
 	MeterProvider  metric.MeterProvider
 	// nil for a logger that writes nothing.
 	Logger *slog.Logger
+	// How long one answer of the server may take, 15 seconds if it is zero. Waits
+	// for locks and for statements are shorter in proportion.
+	AnswerTimeout time.Duration
 }
 
 // maxConns is for URLs without pool_max_conns. It leaves room for reads beside a few large transactions. More than
@@ -63,8 +61,10 @@ const maxConns = 16
 
 // Engine is a Postgres database.
 type Engine struct {
-	pool   *pgxpool.Pool
-	logger *slog.Logger
+	pool          *pgxpool.Pool
+	logger        *slog.Logger
+	patience      patience
+	unpartitioned *unpartitioned
 	// Statements of listings by their filters, made when first used.
 	listings sync.Map
 }
@@ -103,7 +103,15 @@ func open(ctx context.Context, cfg *pgxpool.Config, opts Options) (*Engine, erro
 		pool.Close()
 		return nil, fmt.Errorf("record pool metrics: %w", err)
 	}
-	return &Engine{pool: pool, logger: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))}, nil
+	counted, err := newUnpartitioned(metrics)
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return &Engine{
+		pool: pool, logger: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
+		patience: patience(cmp.Or(opts.AnswerTimeout, answerTimeout)), unpartitioned: counted,
+	}, nil
 }
 
 // prepare sets what a URL may leave out. Of several hosts, a task store can use

@@ -82,5 +82,6 @@ func meaning(ctx context.Context, err error, broken bool) error {
 // it lost against another one, or its connection was gone. Whoever waited in vain
 // for a lock or for an answer has waited long enough.
 func worthRetry(err error) bool {
-	return errors.Is(err, engine.ErrUnavailable) && !errors.Is(err, engine.ErrLocked) && sqlState(err) != codeQueryCanceled
+	waited := errors.Is(err, engine.ErrLocked) || errors.Is(err, context.DeadlineExceeded) || sqlState(err) == codeQueryCanceled
+	return errors.Is(err, engine.ErrUnavailable) && !waited
 }

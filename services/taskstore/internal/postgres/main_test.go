@@ -37,7 +37,12 @@ func newURL(t testing.TB) string {
 
 func openDatabase(t testing.TB, url string) *database {
 	t.Helper()
-	e, err := postgres.Open(t.Context(), url, postgres.Options{})
+	return openWith(t, url, postgres.Options{})
+}
+
+func openWith(t testing.TB, url string, o postgres.Options) *database {
+	t.Helper()
+	e, err := postgres.Open(t.Context(), url, o)
 	require.NoError(t, err)
 	t.Cleanup(e.Close)
 	return &database{Engine: e, url: url}

@@ -84,11 +84,15 @@ func (e *Engine) purgeDefault(ctx context.Context, before time.Time) error {
 	err := e.snapshot(ctx, "count events of the default partition", func(batch *pgx.Batch) {
 		queueValues(batch, sqlCountDefaultEvents, withLimit(nil, defaultCount), func(v []int64) { counts = v })
 	})
-	if err == nil && counts[0] > 0 {
+	if err != nil {
+		return err
+	}
+	e.unpartitioned.counted(counts[0])
+	if counts[0] > 0 {
 		e.logger.WarnContext(ctx, "events lie in the default partition: nobody made partitions in time",
 			"at_least", counts[0])
 	}
-	return err
+	return nil
 }
 
 func (e *Engine) partitions(ctx context.Context) ([]string, error) {
@@ -113,15 +117,13 @@ func (e *Engine) makePartitions(ctx context.Context, tables []string, now time.T
 // makePartition makes a partition unless the default one holds rows of its time
 // already; they go away from there.
 func (e *Engine) makePartition(ctx context.Context, p partition) error {
-	err := e.try(ctx, func(conn *pgxpool.Conn) error {
-		return alone(ctx, conn, func() error {
-			for _, name := range []string{"create_event_partition", "attach_event_partition"} {
-				if _, err := conn.Exec(ctx, p.statement(name), pgx.QueryExecModeExec); err != nil {
-					return err
-				}
+	err := e.alone(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		for _, name := range []string{"create_event_partition", "attach_event_partition"} {
+			if _, err := tx.Exec(ctx, p.statement(name), pgx.QueryExecModeExec); err != nil {
+				return err
 			}
-			return nil
-		})
+		}
+		return nil
 	})
 	switch sqlState(err) {
 	case codeCheckViolation, codeDuplicateTable, codeUniqueViolation, codeWrongObject:
@@ -135,16 +137,14 @@ func (e *Engine) makePartition(ctx context.Context, p partition) error {
 }
 
 func (e *Engine) dropPartition(ctx context.Context, p partition) error {
-	err := e.try(ctx, func(conn *pgxpool.Conn) error {
-		return alone(ctx, conn, func() error {
-			var needed bool
-			err := conn.QueryRow(ctx, p.statement("event_partition_needed"), pgx.QueryExecModeExec).Scan(&needed)
-			if err != nil || needed {
-				return err
-			}
-			_, err = conn.Exec(ctx, p.statement("drop_event_partition"), pgx.QueryExecModeExec)
+	err := e.alone(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var needed bool
+		err := tx.QueryRow(ctx, p.statement("event_partition_needed"), pgx.QueryExecModeExec).Scan(&needed)
+		if err != nil || needed {
 			return err
-		})
+		}
+		_, err = tx.Exec(ctx, p.statement("drop_event_partition"), pgx.QueryExecModeExec)
+		return err
 	})
 	if err != nil && sqlState(err) != codeUndefinedTable {
 		return fmt.Errorf("drop event partition: %w", err)
@@ -153,11 +153,15 @@ func (e *Engine) dropPartition(ctx context.Context, p partition) error {
 }
 
 // alone runs statements in a transaction that gives up where it would wait.
-func alone(ctx context.Context, conn *pgxpool.Conn, statements func() error) error {
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sqlLimitWaiting.text); err != nil {
-			return err
-		}
-		return statements()
+func (e *Engine) alone(ctx context.Context, statements func(context.Context, pgx.Tx) error) error {
+	return e.try(ctx, func(conn *pgxpool.Conn) error {
+		ctx, cancel := e.patience.forAnswer(ctx)
+		defer cancel()
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, sqlLimitWaiting.text); err != nil {
+				return err
+			}
+			return statements(ctx, tx)
+		})
 	})
 }

@@ -134,7 +134,7 @@ func explain(t *testing.T, conn *pgx.Conn, s *statement, isPage bool) string {
 	if isPage {
 		settings = sqlSteadyPage
 	}
-	_, err = conn.Exec(t.Context(), settings.text)
+	_, err = tx.Exec(t.Context(), settings.text, pgx.QueryExecModeExec, settings.with(patience(answerTimeout).limits()))
 	require.NoError(t, err)
 	_, err = conn.Exec(t.Context(), "PREPARE explained AS "+s.text)
 	require.NoError(t, err, s.name)

@@ -56,7 +56,7 @@ func costs(t *testing.T, conn *pgx.Conn, s *statement, a args) (rows, pages int)
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
-	_, err = tx.Exec(t.Context(), sqlSteadyPlan.text)
+	_, err = tx.Exec(t.Context(), sqlSteadyPlan.text, sqlSteadyPlan.with(patience(answerTimeout).limits()))
 	require.NoError(t, err)
 	explained := newStatement(s.name, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+text(s.name))
 	var plan []byte

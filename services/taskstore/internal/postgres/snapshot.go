@@ -21,11 +21,11 @@ func (e *Engine) change(ctx context.Context, what string, statements func(*pgx.B
 // transaction runs statements between BEGIN and COMMIT, planned under settings.
 func (e *Engine) transaction(ctx context.Context, what string, begin, settings *statement, statements func(*pgx.Batch)) error {
 	return e.do(ctx, what, func(conn *pgxpool.Conn) error {
-		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+		ctx, cancel := e.patience.forAnswer(ctx)
 		defer cancel()
 		batch := &pgx.Batch{}
 		batch.Queue(begin.text)
-		batch.Queue(settings.text)
+		batch.Queue(settings.text, settings.with(e.patience.limits()))
 		statements(batch)
 		batch.Queue(sqlCommit.text)
 		err := conn.SendBatch(ctx, batch).Close()

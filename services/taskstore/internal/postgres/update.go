@@ -3,9 +3,8 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"time"
 
+	"github.com/errandhq/errand/services/taskstore/internal/batch"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -22,7 +21,7 @@ var errKeyVanished = fmt.Errorf("%w: a dedupe record was deleted meanwhile", eng
 func (e *Engine) Update(ctx context.Context, sel engine.Selection, decide func(*engine.Loaded) (*engine.Changes, error)) error {
 	var decideErr error
 	err := e.do(ctx, "update", func(conn *pgxpool.Conn) error {
-		loaded, err := load(ctx, conn, &sel)
+		loaded, err := e.load(ctx, conn, &sel)
 		if err != nil {
 			abandon(ctx, conn)
 			return err
@@ -33,7 +32,7 @@ func (e *Engine) Update(ctx context.Context, sel engine.Selection, decide func(*
 			abandon(ctx, conn)
 			return ctx.Err()
 		}
-		return commit(ctx, conn, changes)
+		return e.commit(ctx, conn, changes)
 	})
 	if decideErr != nil {
 		return decideErr
@@ -54,20 +53,20 @@ func isEmpty(c *engine.Changes, loaded *engine.Loaded) bool {
 }
 
 // load is the first half of an update.
-func load(ctx context.Context, conn *pgxpool.Conn, sel *engine.Selection) (*engine.Loaded, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+func (e *Engine) load(ctx context.Context, conn *pgxpool.Conn, sel *engine.Selection) (*engine.Loaded, error) {
+	ctx, cancel := e.patience.forAnswer(ctx)
 	defer cancel()
-	batch := &pgx.Batch{}
-	batch.Queue(sqlBeginUpdate.text)
-	batch.Queue(sqlGuard.text, sqlGuard.with(guards(sel)))
+	request := &pgx.Batch{}
+	request.Queue(sqlBeginUpdate.text)
+	request.Queue(sqlGuard.text, sqlGuard.with(e.patience.guards(len(batch.Callers(ctx)))))
 	loaded := &engine.Loaded{}
-	queueDedupe(batch, sel.Reserve, loaded)
-	queueTasks(batch, sel.Tasks, loaded)
-	queueLeases(batch, sel.Leases, loaded)
-	queueArtifacts(batch, sel.Artifacts, loaded)
-	queueContexts(batch, sel.Contexts, loaded)
-	queueDeadLetters(batch, sel.DeadLetters, loaded)
-	if err := conn.SendBatch(ctx, batch).Close(); err != nil {
+	queueDedupe(request, sel.Reserve, loaded)
+	queueTasks(request, sel.Tasks, loaded)
+	queueLeases(request, sel.Leases, loaded)
+	queueArtifacts(request, sel.Artifacts, loaded)
+	queueContexts(request, sel.Contexts, loaded)
+	queueDeadLetters(request, sel.DeadLetters, loaded)
+	if err := conn.SendBatch(ctx, request).Close(); err != nil {
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	if len(loaded.Reserved)+len(loaded.Known) < len(sel.Reserve) {
@@ -76,26 +75,14 @@ func load(ctx context.Context, conn *pgxpool.Conn, sel *engine.Selection) (*engi
 	return loaded, nil
 }
 
-// guards are the settings of an update. Without its caller it could stay open, or
-// wait, for ever.
-func guards(sel *engine.Selection) args {
-	wait := lockTimeout
-	if len(sel.Reserve)+len(sel.Tasks) > 1 {
-		wait = lockTimeoutMany
-	}
-	return args{"lock_timeout": milliseconds(wait), "idle_timeout": milliseconds(idleTimeout)}
-}
-
-func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
-
 // commit is the second half of an update.
-func commit(ctx context.Context, conn *pgxpool.Conn, changes *engine.Changes) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+func (e *Engine) commit(ctx context.Context, conn *pgxpool.Conn, changes *engine.Changes) error {
+	ctx, cancel := e.patience.forAnswer(context.WithoutCancel(ctx))
 	defer cancel()
-	batch := &pgx.Batch{}
-	queueChanges(batch, changes)
-	batch.Queue(sqlCommit.text)
-	err := conn.SendBatch(ctx, batch).Close()
+	request := &pgx.Batch{}
+	queueChanges(request, changes)
+	request.Queue(sqlCommit.text)
+	err := conn.SendBatch(ctx, request).Close()
 	if err == nil {
 		return nil
 	}

@@ -18,7 +18,7 @@ ROLLBACK;
 SELECT
     set_config('enable_seqscan', 'off', true),
     set_config('jit', 'off', true),
-    set_config('statement_timeout', '15s', true),
+    set_config('statement_timeout', @statement_timeout, true),
     set_config('lock_timeout', @lock_timeout, true),
     set_config('idle_in_transaction_session_timeout', @idle_timeout, true);
 
@@ -29,8 +29,8 @@ SELECT
 SELECT
     set_config('enable_seqscan', 'off', true),
     set_config('jit', 'off', true),
-    set_config('statement_timeout', '15s', true),
-    set_config('lock_timeout', '5s', true);
+    set_config('statement_timeout', @statement_timeout, true),
+    set_config('lock_timeout', @lock_timeout, true);
 
 -- name: steady_page
 -- A page comes in the order of its index. A planner that expects few rows would
@@ -39,5 +39,5 @@ SELECT
     set_config('enable_seqscan', 'off', true),
     set_config('enable_sort', 'off', true),
     set_config('jit', 'off', true),
-    set_config('statement_timeout', '15s', true),
-    set_config('lock_timeout', '5s', true);
+    set_config('statement_timeout', @statement_timeout, true),
+    set_config('lock_timeout', @lock_timeout, true);
