@@ -2,6 +2,8 @@ package postgres_test
 
 import (
 	"context"
+	"flag"
+	"strings"
 	"testing"
 
 	"github.com/errandhq/errand/pkg/testkit"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// A part of the contract does not use all that the whole needs.
 func TestContract(t *testing.T) { //nolint:tparallel // its indexes are looked at when all is over
 	t.Parallel()
 	url := newURL(t)
@@ -19,7 +22,9 @@ func TestContract(t *testing.T) { //nolint:tparallel // its indexes are looked a
 			return underTest(t, openDatabase(t, url))
 		})
 	})
-	requireIndexesInUse(t, url)
+	if _, part, _ := strings.Cut(flag.Lookup("test.run").Value.String(), "/"); part == "" {
+		requireIndexesInUse(t, url)
+	}
 }
 
 func TestContractBehindATransactionPooler(t *testing.T) {

@@ -142,21 +142,36 @@ func TestAStandbyAloneIsNoDatabase(t *testing.T) {
 	require.NoError(t, accept(t.Context(), d, "m"))
 }
 
+// A primary that was demoted goes on to answer on its old connections.
 func TestConnectionsToAServerThatBecameReadOnlyAreLeft(t *testing.T) {
+	t.Parallel()
+	primary := newServer(t)
+	standby := primary.Standby(t)
+	d := openDatabase(t, testkit.PostgresURL(primary, standby))
+	require.NoError(t, accept(t.Context(), d, "before"))
+	becomeReadOnly(primary, "on")
+	standby.Exec("ALTER SYSTEM SET synchronous_standby_names = ''")
+	standby.Promote()
+	require.Eventually(t, func() bool { return accept(t.Context(), d, rand.Text()) == nil }, time.Minute, time.Millisecond)
+	for range 20 {
+		require.NoError(t, accept(t.Context(), d, rand.Text()), "no connection is left that leads to the old one")
+	}
+}
+
+func becomeReadOnly(server *testkit.PostgresServer, setting string) {
+	server.Exec("ALTER SYSTEM SET default_transaction_read_only = " + setting)
+	server.Exec("SELECT pg_reload_conf()")
+}
+
+func TestAServerThatBecameReadOnlyIsNotReady(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
 	d := openDatabase(t, testkit.PostgresURL(server))
-	require.NoError(t, accept(t.Context(), d, "before"))
-	readOnly := func(setting string) {
-		server.Exec("ALTER SYSTEM SET default_transaction_read_only = " + setting)
-		server.Exec("SELECT pg_reload_conf()")
-	}
-	readOnly("on")
-	require.Eventually(t, func() bool {
-		return errors.Is(accept(t.Context(), d, rand.Text()), engine.ErrUnavailable)
-	}, time.Minute, time.Millisecond)
+	require.NoError(t, d.Ping(t.Context()))
+	becomeReadOnly(server, "on")
+	require.Eventually(t, func() bool { return errors.Is(d.Ping(t.Context()), postgres.ErrReadOnly) }, time.Minute, time.Millisecond)
 	require.ErrorIs(t, d.Ping(t.Context()), engine.ErrUnavailable)
-	readOnly("off")
+	becomeReadOnly(server, "off")
 	require.Eventually(t, func() bool { return d.Ping(t.Context()) == nil }, time.Minute, time.Millisecond)
 	require.NoError(t, accept(t.Context(), d, "after"))
 }
