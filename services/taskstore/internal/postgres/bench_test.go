@@ -51,6 +51,13 @@ func benchmarkSize(b *testing.B, mode string, size int) {
 // runThrough takes tasks through their whole life: accepted, claimed, completed.
 func runThrough(b *testing.B, d *database, size int, seq *atomic.Int64) {
 	b.Helper()
+	tasks := begin(b, d, size, seq)
+	complete(b, d, tasks)
+}
+
+// begin has tasks accepted and claimed.
+func begin(b *testing.B, d *database, size int, seq *atomic.Int64) []*engine.Task {
+	b.Helper()
 	at := now()
 	var sel engine.Selection
 	created := &engine.Changes{}
@@ -76,7 +83,12 @@ func runThrough(b *testing.B, d *database, size int, seq *atomic.Int64) {
 			LeaseRef: engine.LeaseRef{TaskID: t.ID, Epoch: t.LeaseEpoch}, Holder: t.Holder, ExpiresAt: at,
 		})
 	})
-	step(b, d, created.InsertTasks, settle(a2apb.TaskState_TASK_STATE_COMPLETED), func(c *engine.Changes, t *engine.Task) {
+	return created.InsertTasks
+}
+
+func complete(b *testing.B, d *database, tasks []*engine.Task) {
+	b.Helper()
+	step(b, d, tasks, settle(a2apb.TaskState_TASK_STATE_COMPLETED), func(c *engine.Changes, t *engine.Task) {
 		c.DropLeases = append(c.DropLeases, t.ID)
 	})
 }
