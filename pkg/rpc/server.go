@@ -159,6 +159,10 @@ func (s *Server) serve(listener net.Listener) {
 	s.doneOnce.Do(func() { close(s.done) })
 }
 
+// Leave tells who asks for the server's health to go elsewhere, some time before
+// Stop; it serves on.
+func (s *Server) Leave() { s.health.Shutdown() }
+
 // Stop tells clients to go elsewhere and waits for the running calls; when ctx
 // ends, they are cut. Whoever serves streams without an end has to end them
 // before, else they last until ctx ends.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -52,6 +54,9 @@ type Config struct {
 	TaskStore, Notifier grpc.ClientConnInterface
 	// NATS reaches the executors that answer directly.
 	NATS *nats.Conn
+	// Linger is how long a gateway that is told to stop serves on after it has said
+	// that it isn't ready, for those who spread requests to take notice.
+	Linger time.Duration
 }
 
 // Service is a running gateway. It is a lifecycle.Ending.
@@ -65,6 +70,9 @@ type Service struct {
 	load       *load.Limit
 	grpc       *rpc.Server
 	http       *httpServer
+
+	leave   sync.Once
+	leaving atomic.Bool
 }
 
 // New builds a gateway that doesn't listen yet.
@@ -106,16 +114,37 @@ func (s *Service) HTTPAddr() string { return s.http.Addr() }
 // GRPCAddr returns the address that gRPC is served on; empty before Start.
 func (s *Service) GRPCAddr() string { return s.grpc.Addr() }
 
-// Stop ends streams and waits at once, so that their senders go on elsewhere,
-// lets other requests finish while ctx lasts, and then cuts them off.
+// Stop says that the gateway isn't ready, and lingers. Then it ends streams and
+// waits at once, so that their senders go on elsewhere, lets other requests finish
+// while ctx lasts, and then cuts them off.
 func (s *Service) Stop(ctx context.Context) error {
+	s.leave.Do(func() {
+		if errors.Is(s.Group.Ready(), lifecycle.ErrNotRunning) {
+			return // nobody knows it
+		}
+		s.leaving.Store(true)
+		s.grpc.Leave()
+		linger(ctx, s.cfg.Linger)
+	})
 	s.operations.Drain()
 	return s.Group.Stop(ctx)
 }
 
-// Ready fails while the gateway isn't serving, has no way to live events, or
-// holds another agents file than the task store.
+func linger(ctx context.Context, moment time.Duration) {
+	timer := time.NewTimer(moment)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Ready fails while the gateway isn't serving or won't for long, has no way to live
+// events, or holds another agents file than the task store.
 func (s *Service) Ready() error {
+	if s.leaving.Load() {
+		return lifecycle.ErrStopped
+	}
 	if err := s.Group.Ready(); err != nil {
 		return err
 	}

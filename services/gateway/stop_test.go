@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
@@ -126,4 +127,45 @@ func TestLifecycle(t *testing.T) {
 		require.NoError(t, err)
 		return service
 	})
+}
+
+// A load balancer needs a moment to see that a gateway leaves, in which it still
+// sends requests there.
+func TestAGatewayThatLeavesSaysSoFirstAndServesOnForAMoment(t *testing.T) {
+	t.Parallel()
+	const moment = 3 * time.Second
+	b := newBench(t, func(c *gateway.Config) { c.Linger = moment })
+	scripted(b.store)
+	var streams []*events
+	for name, over := range bindings {
+		stream := openStream(t, over, b, "SendStreamingMessage", say(name, "wait"))
+		stream.read(t)
+		streams = append(streams, stream)
+	}
+	require.Eventually(t, func() bool { return b.gateway.Ready() == nil }, 10*time.Second, time.Millisecond)
+	health := healthv1.NewHealthClient(b.grpc)
+	answer, err := health.Check(t.Context(), &healthv1.HealthCheckRequest{})
+	require.NoError(t, err)
+	require.Equal(t, healthv1.HealthCheckResponse_SERVING, answer.GetStatus())
+
+	begun := time.Now()
+	stopped := make(chan error, 1)
+	go func() { stopped <- b.gateway.Stop(context.Background()) }()
+	require.Eventually(t, func() bool { return b.gateway.Ready() != nil }, moment, time.Millisecond)
+	answer, err = health.Check(t.Context(), &healthv1.HealthCheckRequest{})
+	require.NoError(t, err)
+	require.Equal(t, healthv1.HealthCheckResponse_NOT_SERVING, answer.GetStatus())
+	for name, over := range bindings {
+		require.Equal(t, task.Completed, over.call(t.Context(), b, "SendMessage", say("late"+name, "x")).task(t).GetStatus().GetState())
+		openStream(t, over, b, "SendStreamingMessage", say("later"+name, "wait")).read(t)
+	}
+	for _, s := range streams {
+		response, _, err := s.next()
+		require.Nil(t, response.GetPayload())
+		if code := grpcstatus.Code(err); code != codes.Unavailable {
+			require.ErrorIs(t, err, io.EOF)
+		}
+	}
+	require.NoError(t, <-stopped)
+	require.GreaterOrEqual(t, time.Since(begun), moment)
 }
