@@ -72,18 +72,25 @@ func (g *Gauge) Full(agent string) bool {
 	if e == nil {
 		return false
 	}
-	full := e.waiting >= e.limit
+	full := e.full()
 	if !full {
 		e.added++
 	}
 	if full || e.added > (e.limit-e.waiting)/part {
-		e.due = true
-		select {
-		case g.wake <- struct{}{}:
-		default:
-		}
+		g.ask(e)
 	}
 	return full
+}
+
+func (e *estimate) full() bool { return e.waiting >= e.limit }
+
+// ask has an agent counted soon. The lock is held.
+func (g *Gauge) ask(e *estimate) {
+	e.due = true
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
 }
 
 func (g *Gauge) run(ctx context.Context) error {
@@ -108,11 +115,7 @@ func (g *Gauge) run(ctx context.Context) error {
 
 // count counts an agent that is due.
 func (g *Gauge) count(ctx context.Context, name string, e *estimate) {
-	g.mu.Lock()
-	due := e.due
-	e.due, e.added = false, 0
-	g.mu.Unlock()
-	if !due {
+	if !g.begin(e) {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, countTimeout)
@@ -125,4 +128,18 @@ func (g *Gauge) count(ctx context.Context, name string, e *estimate) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e.waiting = waiting
+	if e.full() {
+		g.ask(e) // or the first task after it has drained would be refused
+	}
+}
+
+// begin tells whether an agent is due.
+func (g *Gauge) begin(e *estimate) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	due := e.due
+	if due {
+		e.due, e.added = false, 0
+	}
+	return due
 }

@@ -33,7 +33,7 @@ func (q *queue) count(context.Context, string) (int, error) {
 func newGauge(t *testing.T, q *queue) *backlog.Gauge {
 	t.Helper()
 	return backlog.New(backlog.Options{
-		Agents: &config.Agents{Agents: []config.Agent{{Name: "echo", MaxQueued: 100}, {Name: "free"}}},
+		Agents: &config.Agents{Agents: []config.Agent{{Name: "echo", MaxQueued: 100}, {Name: "busy", MaxQueued: 1}, {Name: "free"}}},
 		Count:  q.count, Logger: testkit.Logger(t),
 	})
 }
@@ -75,6 +75,33 @@ func TestAFullQueueTakesNoMoreUntilThereIsRoom(t *testing.T) {
 		q.waiting.Store(0)
 		add(g, q, 200)
 		require.Positive(t, q.waiting.Load())
+	})
+}
+
+func TestAQueueThatHasDrainedRefusesNobody(t *testing.T) {
+	t.Parallel()
+	q := &queue{}
+	test(t, q, func(t *testing.T, g *backlog.Gauge) {
+		add(g, q, 300)
+		require.True(t, g.Full("echo"))
+		time.Sleep(time.Second)
+		q.waiting.Store(0)
+		time.Sleep(time.Second)
+		require.False(t, g.Full("echo"))
+	})
+}
+
+func TestABusyAgentLeavesAnothersTasksCounted(t *testing.T) {
+	t.Parallel()
+	q := &queue{}
+	test(t, q, func(t *testing.T, g *backlog.Gauge) {
+		taken := 0
+		for range 1000 {
+			g.Full("busy")
+			taken += add(g, q, 1)
+			time.Sleep(19 * time.Millisecond)
+		}
+		require.LessOrEqual(t, taken, 201, "slower than it would take to fill the room between two counts")
 	})
 }
 
