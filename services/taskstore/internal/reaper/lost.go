@@ -21,8 +21,10 @@ const (
 	// far the clocks of two task stores may be apart.
 	lostGrace = 5 * time.Second
 	// How many queues are looked at in one look, and how long NATS may take for each.
+	// A look that has taken lostTime goes on the next time: leases don't wait for NATS.
 	lostQueues  = 100
 	headTimeout = 2 * time.Second
+	lostTime    = 2 * time.Second
 	// A message that stands for no queued task is left to executors for this long,
 	// which is more than an ack takes, and clocks differ; one look removes so many.
 	orphanAge   = 2 * time.Minute
@@ -43,7 +45,11 @@ func (r *Reaper) enqueueLost(ctx context.Context) (bool, error) {
 	}
 	full := false
 	var errs []error
+	began := time.Now()
 	for _, q := range r.nextQueues(queues) {
+		if time.Since(began) > lostTime {
+			break
+		}
 		more, err := r.enqueueLostOf(ctx, q)
 		if errors.Is(err, natsconn.ErrDisconnected) {
 			return false, nil // there is nobody to tell

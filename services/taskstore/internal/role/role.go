@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/errandhq/errand/pkg/lifecycle"
@@ -23,6 +24,10 @@ const (
 	standby   = time.Second
 	giveBack  = 2 * time.Second
 	renewEach = 1500 * time.Millisecond
+	// How often it is looked whether the role is to be renewed while work goes on.
+	renewPoll = 500 * time.Millisecond
+	// A piece of work that takes longer is stuck.
+	workTimeout = 30 * time.Second
 )
 
 // Keeper keeps roles; the database does.
@@ -75,34 +80,70 @@ func (l *loop) run(ctx context.Context) error {
 	return nil
 }
 
-// hold takes or renews the role, unless that was done a moment ago.
+// hold takes or renews the role, unless that was done a moment ago. A renewal that
+// fails leaves the role held as long as it can be trusted.
 func (l *loop) hold(ctx context.Context) bool {
 	if !l.held.IsZero() && time.Since(l.held) < renewEach {
 		return true
 	}
 	began, now := time.Now(), l.Now()
 	held, err := l.Keeper.HoldRole(ctx, l.Role, l.Holder, now, now.Add(term))
-	if err != nil && ctx.Err() == nil {
-		l.Logger.WarnContext(ctx, "could not take or renew a role", "role", l.Role, "error", err)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.Logger.WarnContext(ctx, "could not take or renew a role", "role", l.Role, "error", err)
+		}
+		if time.Since(l.held) >= trust {
+			l.held = time.Time{}
+		}
+		return !l.held.IsZero()
 	}
-	if held == l.held.IsZero() && err == nil {
+	if held == l.held.IsZero() {
 		l.Logger.InfoContext(ctx, "a role changed hands", "role", l.Role, "held", held)
 	}
-	if !held {
-		l.held = time.Time{}
-		return false
+	l.held = time.Time{}
+	if held {
+		l.held = began
 	}
-	l.held = began
-	return true
+	return held
 }
 
 func (l *loop) workOnce(ctx context.Context) time.Duration {
-	ctx, cancel := context.WithDeadlineCause(ctx, l.held.Add(trust), errTerm)
+	ctx, cancel := context.WithTimeoutCause(ctx, workTimeout, errStuck)
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() { l.renew(ctx, end) })
+	defer renewing.Wait()
+	defer end(nil)
 	return l.work(ctx)
 }
 
-var errTerm = errors.New("the role must be renewed first")
+var (
+	errStuck = errors.New("the work took too long")
+	errTerm  = errors.New("the role could not be renewed")
+)
+
+// renew keeps the role while work goes on, and ends the work when it can't: work
+// that is slow, because the database is, must not be cut off each time.
+func (l *loop) renew(ctx context.Context, end context.CancelCauseFunc) {
+	poll := time.NewTicker(renewPoll)
+	defer poll.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-poll.C:
+		}
+		// Not cut off by the end of the work: the role is for the next piece too.
+		limited, cancel := context.WithDeadline(context.WithoutCancel(ctx), l.held.Add(trust))
+		held := l.hold(limited)
+		cancel()
+		if !held {
+			end(errTerm)
+			return
+		}
+	}
+}
 
 // drop gives the role back, so that another process need not wait for its end.
 func (l *loop) drop(ctx context.Context) {

@@ -116,6 +116,52 @@ func TestOneWorksAtATimeAndAnotherTakesOver(t *testing.T) {
 	})
 }
 
+func TestWorkThatIsSlowGoesOnWhileTheRoleIsRenewed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		keeper := &roles{}
+		var ends []error
+		slow := role.NewLoop(options(keeper, "a"), func(ctx context.Context) time.Duration {
+			select {
+			case <-ctx.Done():
+			case <-time.After(20 * time.Second):
+			}
+			ends = append(ends, context.Cause(ctx))
+			return time.Second
+		})
+		workers := newWorkers(1)
+		other := role.NewLoop(options(keeper, "b"), workers[0].work)
+		require.NoError(t, slow.Start(t.Context()))
+		synctest.Wait()
+		require.NoError(t, other.Start(t.Context()))
+		<-time.After(10 * time.Second)
+		keeper.set(true) // for less than the role can be trusted
+		<-time.After(time.Second)
+		keeper.set(false)
+		<-time.After(25 * time.Second)
+		require.Equal(t, []error{nil}, ends)
+		require.Zero(t, workers[0].done)
+		require.NoError(t, slow.Stop(t.Context()))
+		require.NoError(t, other.Stop(t.Context()))
+	})
+}
+
+func TestWorkThatNeverEndsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pieces := 0
+		stuck := role.NewLoop(options(&roles{}, "a"), func(ctx context.Context) time.Duration {
+			pieces++
+			<-ctx.Done()
+			return 0
+		})
+		require.NoError(t, stuck.Start(t.Context()))
+		<-time.After(time.Minute + time.Second)
+		require.Equal(t, 3, pieces)
+		require.NoError(t, stuck.Stop(t.Context()))
+	})
+}
+
 func TestWorkEndsBeforeTheTermDoes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
