@@ -5,14 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
 	"github.com/errandhq/errand/services/taskstore/internal/engine"
 )
 
-// maxRedrivenBy bounds the name of who redrives, in bytes.
-const maxRedrivenBy = 256
+const (
+	// maxRedrivenBy bounds the name of who redrives, in bytes.
+	maxRedrivenBy = 256
+	// redriveReserve is how long before its deadline a call begins no further one, so
+	// that the operator hears of those that were redriven.
+	redriveReserve = time.Second
+)
 
 // RedriveDeadLetters makes a new task of each dead letter, one after the other:
 // what was done before a failure stays done, and is answered as such when it is
@@ -27,11 +33,12 @@ func (s *Store) RedriveDeadLetters(
 	answer := &taskstorev1.RedriveDeadLettersResponse{}
 	errs := make([]error, len(ids))
 	for i, id := range ids {
-		result := &taskstorev1.RedriveResult{TaskId: id}
-		if errs[i] = s.redriveOne(ctx, r, result); errs[i] != nil {
-			result.Outcome = taskstorev1.RedriveOutcome_REDRIVE_OUTCOME_UNAVAILABLE
-		}
+		result := &taskstorev1.RedriveResult{TaskId: id, Outcome: taskstorev1.RedriveOutcome_REDRIVE_OUTCOME_UNAVAILABLE}
 		answer.Results = append(answer.Results, result)
+		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < redriveReserve {
+			continue
+		}
+		errs[i] = s.redriveOne(ctx, r, result)
 	}
 	return answer, wrap("redrive dead letters", allFailed(errs))
 }

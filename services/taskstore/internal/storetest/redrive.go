@@ -163,6 +163,15 @@ var redriveCases = map[string]func(*fixture){
 		require.Empty(f, results[1].GetNewTaskId())
 		require.NotEmpty(f, results[2].GetNewTaskId())
 	},
+	"what can't be answered in time is not begun": func(f *fixture) {
+		dead := f.dead("go")
+		ctx, cancel := context.WithTimeout(f.Context(), 900*time.Millisecond)
+		defer cancel()
+		answer, err := f.store.RedriveDeadLetters(ctx, &taskstorev1.RedriveDeadLettersRequest{TaskIds: []string{dead}})
+		require.NoError(f, err)
+		require.Equal(f, taskstorev1.RedriveOutcome_REDRIVE_OUTCOME_UNAVAILABLE, answer.GetResults()[0].GetOutcome())
+		f.redrive(dead)
+	},
 	"a filter redrives what it selects, the newest first, up to a bound": func(f *fixture) {
 		var dead []string
 		for range 3 {
