@@ -2,7 +2,6 @@ package launch
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/http"
@@ -131,7 +130,10 @@ func (c *Cluster) startServices(ctx context.Context, free *ports) error {
 		return err
 	}
 	s := c.services
-	s.network, s.postgres, s.nats, s.cursorKey = c.network, c.postgres, c.nats, rand.Text()
+	if s.cursorKey, err = cursorKey(c.cfg.Dir); err != nil {
+		return err
+	}
+	s.network, s.postgres, s.nats = c.network, c.postgres, c.nats
 	s.frontHTTP, s.frontGRPC = reachable(c.front.http.listener), reachable(c.front.grpc.listener)
 	programs, err := s.programs(ctx)
 	if err != nil {

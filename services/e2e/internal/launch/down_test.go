@@ -62,6 +62,9 @@ func TestDownEndsWhatWasStartedAndNothingElse(t *testing.T) {
 
 	l.start(t, command)
 	before := s.requireCompletes(t, s.Bindings("")[0])
+	s.requireCompletes(t, s.Bindings("")[0])
+	page := s.list(t, "")
+	require.Equal(t, int32(2), page.GetTotalSize())
 	require.NoError(t, launch.Down(within(t), l.dir))
 	require.NoError(t, l.process.Wait(), "the launcher ends well")
 	require.Empty(t, commandsWith(t, l.dir))
@@ -71,6 +74,7 @@ func TestDownEndsWhatWasStartedAndNothingElse(t *testing.T) {
 	answer, err := s.Bindings("")[2].Call(within(t), binding.GetTask, &a2apb.GetTaskRequest{Id: before.GetId()})
 	require.NoError(t, err)
 	require.Nil(t, answer.Err, "tasks outlast the cluster")
+	require.Equal(t, before.GetId(), s.list(t, page.GetNextPageToken()).GetTasks()[0].GetId(), "and so do page tokens")
 
 	require.NoError(t, l.process.Process.Kill())
 	require.Error(t, l.process.Wait())

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -148,23 +147,4 @@ func dialByNumber(gateways []dial) func(ctx context.Context, network, address st
 		}
 		return conn, nil
 	}
-}
-
-// refuse answers a request for which there is no answer of a gateway.
-func refuse(w http.ResponseWriter, r *http.Request, err error, logger *slog.Logger) {
-	logger.DebugContext(r.Context(), "no gateway answered", "path", r.URL.Path, "error", err)
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		const unavailable = "14"
-		w.Header().Set("Content-Type", "application/grpc")
-		w.Header().Set("Grpc-Status", unavailable)
-		w.Header().Set("Grpc-Message", "no gateway answered")
-		w.WriteHeader(http.StatusOK)
-		return
-	}
-	if unreached(err) {
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "no gateway can be reached", http.StatusServiceUnavailable)
-		return
-	}
-	http.Error(w, "the connection to the gateway broke", http.StatusBadGateway)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -20,6 +21,8 @@ import (
 	testv1 "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/errandhq/errand/pkg/a2aerr"
 )
 
 // openTestFront is a front over gateways at addresses.
@@ -118,18 +121,35 @@ func TestARequestThatMayHaveReachedAGatewayIsNotRepeated(t *testing.T) {
 	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + f.addr())
 	require.NoError(t, err)
 	defer func() { _ = res.Body.Close() }()
-	require.Equal(t, http.StatusBadGateway, res.StatusCode)
+	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
 	require.Equal(t, int64(1), firstCount.Load()+secondCount.Load())
 }
 
-func TestWithoutAGatewayARequestIsRefusedForNow(t *testing.T) {
+func TestWithoutAnAnswerOfAGatewayTheFrontRefusesAsOneWould(t *testing.T) {
 	t.Parallel()
-	res := post(t, openTestFront(t, webProtocols(), deadAddress(t), deadAddress(t)), "/")
-	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
-	require.Equal(t, "1", res.Header.Get("Retry-After"))
-
+	hangUp, _ := webGateway(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	for _, gateway := range []string{deadAddress(t), hangUp} {
+		f := openTestFront(t, webProtocols(), gateway)
+		want := a2aerr.From(a2aerr.Unavailable("no gateway answered; send again", time.Second))
+		rest, restErr := want.MarshalREST()
+		require.NoError(t, restErr)
+		requireRefused(t, post(t, f, "/message:send"), string(rest))
+		object, rpcErr := want.MarshalJSONRPC()
+		require.NoError(t, rpcErr)
+		requireRefused(t, post(t, f, "/agents/a/rpc"), `{"jsonrpc":"2.0","id":null,"error":`+string(object)+"}")
+	}
 	_, err := rpcClient(t, openTestFront(t, rpcProtocols(), deadAddress(t))).EmptyCall(t.Context(), &testv1.Empty{})
 	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.Equal(t, "no gateway answered; send again", status.Convert(err).Message())
+}
+
+func requireRefused(t *testing.T, res *http.Response, want string) {
+	t.Helper()
+	require.Equal(t, http.StatusServiceUnavailable, res.StatusCode)
+	require.Equal(t, "1", res.Header.Get("Retry-After"))
+	body, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	require.JSONEq(t, want, string(body))
 }
 
 func TestEventsPassAsTheyAreSent(t *testing.T) {

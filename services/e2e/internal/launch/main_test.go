@@ -100,6 +100,16 @@ func (s *sender) requireAllComplete(t *testing.T) {
 	}
 }
 
+// list lists one task.
+func (s *sender) list(t *testing.T, pageToken string) *a2apb.ListTasksResponse {
+	t.Helper()
+	size := int32(1)
+	answer, err := s.Bindings("")[0].Call(within(t), binding.ListTasks, &a2apb.ListTasksRequest{PageSize: &size, PageToken: pageToken})
+	require.NoError(t, err)
+	require.Nil(t, answer.Err)
+	return answer.Result.(*a2apb.ListTasksResponse)
+}
+
 func testConfig(t *testing.T) launch.Config {
 	t.Helper()
 	return launch.Defaults(filepath.Join(harness.ClusterDir(t), "cluster"), programs(), agentsFile)

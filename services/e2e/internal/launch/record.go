@@ -55,14 +55,19 @@ func (r record) write(dir string) error {
 	if err != nil {
 		return fmt.Errorf("write the record of the cluster: %w", err)
 	}
-	unfinished := recordPath(dir) + ".new"
-	if err := os.WriteFile(unfinished, append(text, '\n'), 0o600); err != nil {
-		return fmt.Errorf("write the record of the cluster: %w", err)
-	}
-	if err := os.Rename(unfinished, recordPath(dir)); err != nil {
+	if err := replace(recordPath(dir), append(text, '\n')); err != nil {
 		return fmt.Errorf("write the record of the cluster: %w", err)
 	}
 	return nil
+}
+
+// replace writes a file at once: whole or not at all.
+func replace(path string, text []byte) error {
+	unfinished := path + ".new"
+	if err := os.WriteFile(unfinished, text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, path)
 }
 
 // ErrRunning refuses to start a cluster in the directory of one that runs.
