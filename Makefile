@@ -13,21 +13,22 @@ PROTOC_GEN_GRPC_GATEWAY_VERSION := v2.33.0
 GOLANGCI_LINT_VERSION           := v2.15.0
 
 # What a user may set.
-FUZZTIME     ?= 30s
-TEST_FLAGS   ?=
-DEV_FLAGS    ?=
-CLUSTER_DIR  ?= $(BUILD)/cluster
-CLUSTER_HTTP ?= 127.0.0.1:8080
-CLUSTER_GRPC ?= 127.0.0.1:9090
-GATEWAYS     ?= 2
-TASKSTORES   ?= 2
-NOTIFIERS    ?= 2
-EXECUTORS    ?= 2
-AGENTS       ?= services/agents/scripted/agents.yaml
-DURATION     ?= 2m
-SEED         ?=
-CHAOS_FLAGS  ?=
-AGAINST      ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
+FUZZTIME      ?= 30s
+TEST_FLAGS    ?=
+DEV_FLAGS     ?=
+CLUSTER_DIR   ?= $(BUILD)/cluster
+CLUSTER_HTTP  ?= 127.0.0.1:8080
+CLUSTER_GRPC  ?= 127.0.0.1:9090
+GATEWAYS      ?= 2
+TASKSTORES    ?= 2
+NOTIFIERS     ?= 2
+EXECUTORS     ?= 2
+RESTART_EVERY ?=
+AGENTS        ?= services/agents/scripted/agents.yaml
+DURATION      ?= 2m
+SEED          ?=
+CHAOS_FLAGS   ?=
+AGAINST       ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 
 MODULES  := proto pkg services
 PACKAGES := $(MODULES:%=./%/...)
@@ -55,9 +56,10 @@ dev: bin/errand ## Build errand and run all services in one process (DEV_FLAGS="
 CLUSTER_PROGRAMS := $(SERVICES:%=bin/errand-%) bin/nats-server bin/cluster
 
 .PHONY: cluster
-cluster: $(CLUSTER_PROGRAMS) ## Run each service as processes of its own until Ctrl-C (GATEWAYS=2 EXECUTORS=2 CLUSTER_DIR=DIR …)
+cluster: $(CLUSTER_PROGRAMS) ## Run each service as processes of its own until Ctrl-C (GATEWAYS=2 RESTART_EVERY=3s CLUSTER_DIR=DIR …)
 	@exec bin/cluster up --dir $(CLUSTER_DIR) --agents $(AGENTS) --http $(CLUSTER_HTTP) --grpc $(CLUSTER_GRPC) \
-		--gateways $(GATEWAYS) --taskstores $(TASKSTORES) --notifiers $(NOTIFIERS) --executors $(EXECUTORS)
+		--gateways $(GATEWAYS) --taskstores $(TASKSTORES) --notifiers $(NOTIFIERS) --executors $(EXECUTORS) \
+		$(if $(RESTART_EVERY),--restart-every $(RESTART_EVERY))
 
 .PHONY: cluster-down
 cluster-down: bin/cluster ## End the cluster in CLUSTER_DIR, also one whose launcher was killed

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -27,18 +28,19 @@ type folder struct {
 type up struct {
 	folder
 
-	Bin         string     `help:"Folder of the binaries." default:"bin" placeholder:"DIR"`
-	Agents      string     `help:"Agents file." required:"" type:"existingfile" placeholder:"FILE"`
-	Gateways    int        `help:"Number of gateways." default:"2"`
-	TaskStores  int        `name:"taskstores" help:"Number of task stores." default:"2"`
-	Notifiers   int        `help:"Number of notifiers." default:"2"`
-	Executors   int        `help:"Number of executors." default:"2"`
-	Executor    string     `help:"Executor's program; errand-executor if not given." placeholder:"PROGRAM"`
-	HTTP        string     `name:"http" help:"Address of the front for JSON-RPC, HTTP+JSON and agent cards." default:"127.0.0.1:8080"`
-	GRPC        string     `name:"grpc" help:"Address of the front for gRPC." default:"127.0.0.1:9090"`
-	DatabaseURL string     `help:"Postgres database; a server is started if not given." env:"ERRAND_DATABASE_URL" placeholder:"URL"`
-	NATSURL     string     `name:"nats-url" help:"NATS servers; one is started if not given." env:"ERRAND_NATS_URL" placeholder:"URL"`
-	LogLevel    slog.Level `help:"Lowest level to log: debug, info, warn, error." default:"info"`
+	Bin         string        `help:"Folder of the binaries." default:"bin" placeholder:"DIR"`
+	Agents      string        `help:"Agents file." required:"" type:"existingfile" placeholder:"FILE"`
+	Gateways    int           `help:"Number of gateways." default:"2"`
+	TaskStores  int           `name:"taskstores" help:"Number of task stores." default:"2"`
+	Notifiers   int           `help:"Number of notifiers." default:"2"`
+	Executors   int           `help:"Number of executors." default:"2"`
+	Executor    string        `help:"Executor's program; errand-executor if not given." placeholder:"PROGRAM"`
+	HTTP        string        `name:"http" help:"Address of the front for JSON-RPC, HTTP+JSON and agent cards." default:"127.0.0.1:8080"`
+	GRPC        string        `name:"grpc" help:"Address of the front for gRPC." default:"127.0.0.1:9090"`
+	DatabaseURL string        `help:"Postgres database; a server is started if not given." env:"ERRAND_DATABASE_URL" placeholder:"URL"`
+	NATSURL     string        `name:"nats-url" help:"NATS servers; one is started if not given." env:"ERRAND_NATS_URL" placeholder:"URL"`
+	Restart     time.Duration `name:"restart-every" help:"Restart one process of each service at a time, in turn, at this interval; never if 0." placeholder:"DURATION"`
+	LogLevel    slog.Level    `help:"Lowest level to log: debug, info, warn, error." default:"info"`
 }
 
 type down struct{ folder }
@@ -69,10 +71,18 @@ func (u up) run(ctx context.Context) error {
 		return err //nolint:wrapcheck // it says what was tried
 	}
 	describe(os.Stdout, cluster, u.Dir)
-	<-ctx.Done()
+	if u.Restart > 0 {
+		err = cluster.Restart(ctx, u.Restart, printRestart)
+	} else {
+		<-ctx.Done()
+	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer cancel()
-	return cluster.Stop(end) //nolint:wrapcheck // it says what was tried
+	return errors.Join(err, cluster.Stop(end))
+}
+
+func printRestart(p *launch.Process) {
+	fmt.Printf("%s restart %s\n", time.Now().Format(time.TimeOnly), p.Name())
 }
 
 func (u up) config() launch.Config {
