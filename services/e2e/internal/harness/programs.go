@@ -14,6 +14,7 @@ import (
 
 	"github.com/errandhq/errand/pkg/natsconn/embedded"
 	"github.com/errandhq/errand/services/e2e/internal/binding"
+	"github.com/errandhq/errand/services/e2e/internal/launch"
 )
 
 // Dev is `errand dev` as a child process on fixed addresses.
@@ -42,7 +43,7 @@ func StartDev(t testing.TB, binary string, args ...string) *Dev {
 		args = append(args, "--nats-listen", queue)
 	}
 	args = slices.Concat([]string{"dev", "--http", web, "--grpc", rpc, "--ops", loopback, "--taskstore-listen", store}, args)
-	d.Process = spawn(t, command{path: binary, args: args}, d.Client.URL+"/.well-known/agent-card.json")
+	d.Process = spawn(t, launch.Program{Path: binary, Args: args, Ready: d.Client.URL + "/.well-known/agent-card.json"})
 	return d
 }
 
@@ -89,7 +90,7 @@ func (b Backend) args() []string {
 func StartExecutor(t testing.TB, b Backend, binary string, env ...string) *Process {
 	t.Helper()
 	ops := FreeAddress(t)
-	return spawn(t, command{path: binary, args: append(b.args(), "--ops", ops), env: env}, "http://"+ops+"/readyz")
+	return spawn(t, launch.Program{Path: binary, Args: append(b.args(), "--ops", ops), Env: env, Ready: "http://" + ops + "/readyz"})
 }
 
 // Edge is a gateway and its notifier, each a process of its own.
@@ -115,7 +116,7 @@ func (p EdgePrograms) Start(t testing.TB, b Backend) *Edge {
 	start := func(binary string, args ...string) *Process {
 		ops := FreeAddress(t)
 		args = slices.Concat(b.args(), []string{"--ops", ops}, args)
-		return spawn(t, command{path: binary, args: args}, "http://"+ops+"/readyz")
+		return spawn(t, launch.Program{Path: binary, Args: args, Ready: "http://" + ops + "/readyz"})
 	}
 	e := &Edge{Client: newClient(t, web, rpc)}
 	e.Notifier = start(p.notifier, "--grpc", notifier)
