@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 
 	notifierv1 "github.com/errandhq/errand/proto/gen/errand/notifier/v1"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
@@ -135,7 +136,8 @@ func (b *bench) start(cfg gateway.Config) {
 func serveInMemory(t *testing.T, limits config.Limits, store *memory, notifier *notices) *grpc.ClientConn {
 	t.Helper()
 	wire := rpc.NewInMemory()
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(16<<20), grpc.UnaryInterceptor(store.silence.unary))
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(16<<20), grpc.UnaryInterceptor(store.silence.unary),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}))
 	taskstorev1.RegisterTaskStoreServiceServer(server, store)
 	if notifier != nil {
 		notifier.store = store
