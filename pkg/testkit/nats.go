@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
@@ -54,12 +55,23 @@ func (s *NATSServer) Stop() {
 	require.NoError(s.t, s.server().Stop(context.Background()), "stop NATS")
 }
 
+// settlePatience is for what a connection asked for last.
+const settlePatience = 10 * time.Second
+
 // Connect returns a new connection, which is closed when the test ends.
+//
+// It is closed once the server has read what it was asked for, so that it does that
+// before it stops.
 func (s *NATSServer) Connect() *nats.Conn {
 	s.t.Helper()
 	nc, err := natsconn.Connect(s.t.Context(), natsconn.Config{InProcess: s, Name: s.t.Name(), Logger: Logger(s.t)})
 	require.NoError(s.t, err)
-	s.t.Cleanup(nc.Close)
+	s.t.Cleanup(func() {
+		if nc.IsConnected() {
+			_ = nc.FlushTimeout(settlePatience) // it ends when the server has read all before
+		}
+		nc.Close()
+	})
 	return nc
 }
 

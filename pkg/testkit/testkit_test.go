@@ -3,6 +3,7 @@ package testkit_test
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -95,4 +96,15 @@ func TestLoggerOutlivesItsTestQuietly(t *testing.T) { //nolint:tparallel // the 
 	var logger *slog.Logger
 	t.Run("inner", func(t *testing.T) { logger = testkit.Logger(t) })
 	logger.Info("too late")
+}
+
+// The leak check of this package finds the streams otherwise.
+func TestAServerDoesWhatItWasAskedForBeforeItStops(t *testing.T) {
+	t.Parallel()
+	nc := testkit.NATS(t)
+	for i := range 20 {
+		name := fmt.Sprint("S", i)
+		request := fmt.Sprintf(`{"name": %q, "subjects": [%q], "storage": "file"}`, name, name)
+		require.NoError(t, nc.Publish("$JS.API.STREAM.CREATE."+name, []byte(request)))
+	}
 }

@@ -35,6 +35,9 @@ const (
 
 	startPatience = 30 * time.Second
 	readyPoll     = 100 * time.Millisecond
+
+	finishPatience = 5 * time.Second
+	finishPoll     = time.Millisecond
 )
 
 // Config says where the server keeps its data and who may reach it.
@@ -176,8 +179,19 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 func shutdown(srv *server.Server) {
+	finishRequests(srv)
 	srv.Shutdown()
 	srv.WaitForShutdown()
+}
+
+// finishRequests waits for what JetStream was asked for before: a stream that is
+// made while the server shuts down is never closed.
+func finishRequests(srv *server.Server) {
+	for end := time.Now().Add(finishPatience); time.Now().Before(end); <-time.After(finishPoll) {
+		if info, err := srv.Jsz(&server.JSzOptions{}); err != nil || info.API.Inflight == 0 {
+			return
+		}
+	}
 }
 
 // Ready tells whether clients can connect.
