@@ -78,17 +78,13 @@ func writeChunk(c *engine.Changes, t *engine.Task) {
 func reportBloat(b *testing.B, d *database) {
 	b.Helper()
 	rows, err := d.pool(b).Query(b.Context(), `
-		SELECT format('%-28s %10s %10s %9s live %8s dead %3s %% HOT %2s vacuums', relname,
+		SELECT format('%-18s %9s table %9s indexes %7s live %8s dead %3s %% HOT %2s vacuums', relname,
 			pg_size_pretty(pg_table_size(relid)), pg_size_pretty(pg_indexes_size(relid)), n_live_tup, n_dead_tup,
 			coalesce(100 * n_tup_hot_upd / nullif(n_tup_upd, 0), 0), autovacuum_count)
 		FROM pg_stat_user_tables
 		WHERE n_tup_ins > 0
-		UNION ALL (
-			SELECT format('%-28s %10s', indexrelname, pg_size_pretty(pg_relation_size(indexrelid)))
-			FROM pg_stat_user_indexes
-			WHERE relname IN ('tasks', 'leases')
-			ORDER BY pg_relation_size(indexrelid) DESC
-		)`)
+		  AND relname NOT LIKE 'schema\_%'
+		ORDER BY relname`)
 	require.NoError(b, err)
 	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(b, err)

@@ -138,7 +138,8 @@ func TestALockedRowHoldsUpItsOwnTaskAlone(t *testing.T) {
 	for i, r := range requests {
 		requests[i] = message(fmt.Sprint("second-", i), r.GetNewTaskId())
 	}
-	done := make(chan []store.Result[*taskstorev1.AcceptMessageResponse])
+	defer other.Rollback(context.Background())
+	done := make(chan []store.Result[*taskstorev1.AcceptMessageResponse], 1)
 	go func() { done <- s.AcceptMessages(t.Context(), requests) }()
 	require.Eventually(t, func() bool {
 		return one[int](t, d, "SELECT count(*) FROM tasks WHERE version = 2 AND id <> $1", locked) == 2

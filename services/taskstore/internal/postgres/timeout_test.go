@@ -154,5 +154,13 @@ func TestALockedRowIsWaitedForNotForLong(t *testing.T) {
 		return err
 	})
 	require.ErrorIs(t, err, engine.ErrLocked)
+
+	_, err = other.Exec(t.Context(), "LOCK TABLE tasks")
+	require.NoError(t, err)
+	_, err = timed(t, func(ctx context.Context) error {
+		_, err := d.ListTasks(ctx, engine.ListQuery{Scope: engine.Scope{Tenant: tenant}, Limit: 1})
+		return err
+	})
+	require.ErrorIs(t, err, engine.ErrLocked)
 	require.NoError(t, other.Rollback(t.Context()))
 }

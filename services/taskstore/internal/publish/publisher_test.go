@@ -88,6 +88,26 @@ func TestATransactionInDoubtThatNeverComesUpIsTakenForAborted(t *testing.T) {
 	c.requireRecorded("store-1", 3)
 }
 
+// A database that stood still while it committed does so when it goes on, however
+// long that was.
+func TestTheTimeOfADoubtBeginsWhenTheDatabaseAnswers(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.newPublisher("store-1")
+	p.doubtTime = 0
+	r := p.Reserve(1)
+	r.Doubt()
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.resolveDoubts(away)
+	p.resolveDoubts(t.Context())
+	late := newTask()
+	c.insert(r, late.next())
+	p.resolveDoubts(t.Context())
+	c.requireStored(late)
+	require.Empty(t, p.doubts)
+}
+
 // An outage neither blocks those who commit nor fills the memory.
 func TestWithoutNATSEventsWaitInTheOutbox(t *testing.T) {
 	t.Parallel()
