@@ -72,6 +72,7 @@ func Check(ctx context.Context, cfg Config) *Report {
 	c.readAll(ctx)
 	c.messages()
 	c.strangers()
+	c.stalls()
 	c.share()
 	for _, exit := range cfg.Exits {
 		c.violationf(nil, Left, "a process ended by itself: %s", exit)

@@ -144,6 +144,32 @@ var broken = []struct {
 		d.fail(s)
 		d.interrupt("executor-0", s, d.config.MaxAttempts)
 	}},
+	{"a turn lies without a run while others are begun", check.Stalled, func(d *doctor) { d.delay(d.quiet()[0]) }},
+	{"a turn lies without a run that was lost", check.Stalled, func(d *doctor) {
+		s := d.quiet()[0]
+		lost := journal.Run{TaskID: s.task.GetId(), ID: "lost", Ended: s.log[0].GetTime().AsTime(), Result: "draining"}
+		for i, run := range d.runs {
+			if run.TaskID == lost.TaskID {
+				lost.Turn, lost.Begun = run.Turn, run.Begun
+				d.runs = slices.Insert(d.runs, i, lost)
+				break
+			}
+		}
+		d.delay(s)
+		d.runs[slices.IndexFunc(d.runs, func(run journal.Run) bool { return run.ID == "lost" })].Begun = lost.Begun
+	}},
+	{"a turn lies without a run while Postgres is away", "", func(d *doctor) {
+		s := d.quiet()[0]
+		d.delay(s)
+		begun := s.log[0].GetTime().AsTime()
+		away := journal.Interruption{Begun: begun, Ended: begun.Add(2 * late), Kind: "pause", Target: "postgres"}
+		d.config.Interruptions = append(d.config.Interruptions, away)
+	}},
+	{"all turns lie without a run", "", func(d *doctor) {
+		for _, s := range d.tasks {
+			d.delay(s)
+		}
+	}},
 	{"a message is refused", check.Failed, func(d *doctor) {
 		d.messages = append(d.messages, &journal.Message{MessageID: "refused", Attempts: []journal.Attempt{{Error: "INTERNAL_ERROR"}}})
 	}},
@@ -159,6 +185,14 @@ var broken = []struct {
 		s := d.quiet()[0]
 		refused := journal.Connection{Binding: "rest", Error: "UNSUPPORTED_OPERATION", Closed: s.log[0].GetTime().AsTime()}
 		d.streams = append(d.streams, &journal.Stream{TaskID: s.task.GetId(), Connections: []journal.Connection{refused}})
+	}},
+	{"a resumed stream begins with a Task that is marked", "", func(d *doctor) {
+		c := d.connection("rest", true)
+		c.Events = []journal.Seen{resync(d.snapshot(c))}
+	}},
+	{"a resumed stream begins with a Task that is not marked", check.Stream, func(d *doctor) {
+		c := d.connection("rest", true)
+		c.Events = []journal.Seen{d.snapshot(c)}
 	}},
 	{"a stream says nothing while the gateways are paused", "", func(d *doctor) {
 		c := d.connection("rest", false)
@@ -226,6 +260,11 @@ func TestTheCheckerFindsBrokenPromisesAndNoOthers(t *testing.T) {
 	}
 	for _, b := range brokenStreams {
 		for _, binding := range []string{"jsonrpc", "rest", "grpc"} {
+			examine(t, healthy, b.name+" over "+binding, b.found, func(d *doctor) { b.do(d.connection(binding, false)) })
+		}
+	}
+	for _, b := range marks {
+		for _, binding := range []string{"jsonrpc", "rest"} {
 			examine(t, healthy, b.name+" over "+binding, b.found, func(d *doctor) { b.do(d.connection(binding, false)) })
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 
 	"github.com/errandhq/errand/pkg/task"
-	"github.com/errandhq/errand/services/e2e/internal/chaos/journal"
 )
 
 // numbers are counted while tasks are read.
@@ -19,13 +18,15 @@ type numbers struct {
 	states           map[a2apb.TaskState]int
 	meant, fulfilled int
 	toEnd            []time.Duration
+	idle             []idle
 }
 
 func newNumbers() *numbers { return &numbers{states: map[a2apb.TaskState]int{}} }
 
-func (n *numbers) task(r *record) {
+func (n *numbers) task(r *record, due []idle) {
 	state := r.task.GetStatus().GetState()
 	n.states[state]++
+	n.idle = append(n.idle, due...)
 	if r.meant() {
 		n.meant++
 		if state == task.Completed {
@@ -39,63 +40,76 @@ func (n *numbers) task(r *record) {
 
 // measure makes the summary.
 func (c *checker) measure() {
-	n := c.report.numbers
+	c.countInterruptions()
 	c.countMessages()
-	for state, count := range sorted(n.states) {
-		c.row("tasks "+strings.ToLower(strings.TrimPrefix(state.String(), "TASK_STATE_")), count)
-	}
-	c.row("meant to complete", fmt.Sprintf("%d of %d", n.fulfilled, n.meant))
+	c.countTasks()
+	c.countRuns()
 	c.countStreams()
 	c.countCancels()
-	done := map[string]int{}
-	for _, i := range c.Interruptions {
-		done[i.Kind+" "+strings.TrimRight(i.Target, "-0123456789")]++
-	}
-	for what, count := range sorted(done) {
-		c.row(what, count)
-	}
-	c.row("kills, pauses and others", len(c.Interruptions))
-	c.countRuns()
-	c.row("created to completed", spread(n.toEnd))
 }
 
 func (c *checker) row(name string, value any) {
 	c.report.Summary = append(c.report.Summary, Row{name, fmt.Sprint(value)})
 }
 
-func (c *checker) countMessages() {
-	var accepted, attempts, repeated, lost, retried, replies int
-	var latencies []time.Duration
-	for _, m := range c.book.messages {
-		answers := 0
-		attempts += len(m.Attempts)
-		for _, a := range m.Attempts {
-			switch {
-			case a.Lost:
-				lost++
-			case a.Retryable:
-				retried++
-			case a.Task != nil || a.Reply != nil:
-				answers++
-				if !a.Blocking {
-					latencies = append(latencies, a.Ended.Sub(a.Begun))
-				}
-			}
-			if a.Reply != nil {
-				replies++
-			}
+// countInterruptions has those of each kind and target on one line for each kind.
+func (c *checker) countInterruptions() {
+	kinds, targets := map[string]int{}, map[string]map[string]int{}
+	for _, i := range c.Interruptions {
+		kinds[i.Kind]++
+		if targets[i.Kind] == nil {
+			targets[i.Kind] = map[string]int{}
 		}
-		accepted += min(answers, 1)
-		repeated += max(answers-1, 0)
+		targets[i.Kind][strings.TrimRight(i.Target, "-0123456789")]++
 	}
-	c.row("messages sent", len(c.book.messages))
-	c.row("messages accepted", accepted)
-	c.row("sends", attempts)
-	c.row("answered again", repeated)
-	c.row("lost answers", lost)
-	c.row("told to try again", retried)
-	c.row("direct answers", replies)
-	c.row("acceptance", spread(latencies))
+	c.row("interruptions", len(c.Interruptions))
+	c.row("kills and pauses", kinds["kill"]+kinds["pause"])
+	for kind, count := range sorted(kinds) {
+		var each []string
+		for target, n := range sorted(targets[kind]) {
+			each = append(each, fmt.Sprintf("%s %d", target, n))
+		}
+		c.row("  "+kind, fmt.Sprintf("%d: %s", count, strings.Join(each, ", ")))
+	}
+}
+
+func (c *checker) countTasks() {
+	n := c.report.numbers
+	for state, count := range sorted(n.states) {
+		c.row("tasks "+strings.ToLower(strings.TrimPrefix(state.String(), "TASK_STATE_")), count)
+	}
+	c.row("meant to complete", fmt.Sprintf("%d of %d, %s", n.fulfilled, n.meant, percent(n.fulfilled, n.meant)))
+	c.row("created to completed", spread(n.toEnd))
+}
+
+// countRuns also measures how long turns lay still.
+func (c *checker) countRuns() {
+	attempts := map[int]int{}
+	for _, run := range c.Runs {
+		attempts[run.Attempt]++
+	}
+	c.row("runs", len(c.Runs))
+	for attempt, count := range sorted(attempts) {
+		if attempt > 1 {
+			c.row(fmt.Sprintf("  attempt %d", attempt), count)
+		}
+	}
+	var begin, killed, otherwise []time.Duration
+	for _, i := range c.report.numbers.idle {
+		d := i.until.Sub(i.since)
+		switch {
+		case !i.begun:
+		case i.after == nil:
+			begin = append(begin, d)
+		case i.after.Ended.IsZero():
+			killed = append(killed, d)
+		default:
+			otherwise = append(otherwise, d)
+		}
+	}
+	c.row("accepted to begun", spread(begin))
+	c.row("taken over after a kill", spread(killed))
+	c.row("taken over otherwise", spread(otherwise))
 }
 
 func (c *checker) countStreams() {
@@ -113,8 +127,8 @@ func (c *checker) countStreams() {
 			if connection.Error != "" {
 				refused++
 			}
-			for _, e := range connection.Events {
-				if e.Resync {
+			for i := range connection.Events {
+				if resync(&connection, i) {
 					resyncs++
 				}
 			}
@@ -122,9 +136,9 @@ func (c *checker) countStreams() {
 	}
 	c.row("streams", len(streams))
 	c.row("connections", connections)
-	c.row("cut by the reader", cuts)
-	c.row("broken or refused", refused)
-	c.row("resumed by Last-Event-ID", resumed)
+	c.row("  cut by the reader", cuts)
+	c.row("  broken or refused", refused)
+	c.row("  resumed by Last-Event-ID", resumed)
 	c.row("resyncs", resyncs)
 }
 
@@ -143,39 +157,22 @@ func (c *checker) countCancels() {
 	c.row("cancels too late", refused)
 }
 
-// countRuns also measures how long a turn lay still after its run died.
-func (c *checker) countRuns() {
-	var again int
-	var takeOvers []time.Duration
-	turns := map[string]journal.Run{}
-	for _, run := range slices.SortedFunc(slices.Values(c.Runs), func(a, b journal.Run) int { return a.Begun.Compare(b.Begun) }) {
-		if run.Attempt > 1 {
-			again++
-		}
-		before, has := turns[run.Turn]
-		if has && before.Ended.IsZero() {
-			for _, i := range c.during(before.Begun, run.Begun, before.Process) {
-				if i.Kind == "kill" {
-					takeOvers = append(takeOvers, run.Begun.Sub(i.Begun))
-					break
-				}
-			}
-		}
-		turns[run.Turn] = run
-	}
-	c.row("runs", len(c.Runs))
-	c.row("runs after a lost one", again)
-	c.row("taken over after a kill", spread(takeOvers))
-}
-
-// spread is the median and what only one in a hundred exceeds.
+// spread is the median, what only one in a hundred exceeds, and the longest.
 func spread(d []time.Duration) string {
 	if len(d) == 0 {
 		return "none"
 	}
 	slices.Sort(d)
-	const round = 100 * time.Microsecond
-	return fmt.Sprintf("p50 %s, p99 %s, of %d", d[len(d)/2].Round(round), d[len(d)*99/100].Round(round), len(d))
+	const round = time.Millisecond
+	return fmt.Sprintf("p50 %s, p99 %s, max %s, of %d",
+		d[len(d)/2].Round(round), d[len(d)*99/100].Round(round), d[len(d)-1].Round(round), len(d))
+}
+
+func percent(part, whole int) string {
+	if whole == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%.2f %%", 100*float64(part)/float64(whole))
 }
 
 func sorted[K cmp.Ordered, V any](m map[K]V) func(yield func(K, V) bool) {

@@ -145,9 +145,10 @@ func (c *checker) judge(ctx context.Context, r *record) {
 	c.told(r)
 	c.streams(r)
 	c.runs(r)
+	due := c.due(r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.report.numbers.task(r)
+	c.report.numbers.task(r, due)
 }
 
 func (c *checker) readLog(ctx context.Context, r *record) error {

@@ -25,6 +25,8 @@ const (
 	Stream Kind = "stream"
 	// Lag: a subscriber saw nothing for long although there was something.
 	Lag Kind = "lag"
+	// Stalled: a turn had no run for long although one could have begun.
+	Stalled Kind = "stalled"
 	// Told: a sender was told something that the store contradicts.
 	Told Kind = "told"
 	// Fenced: a run wrote after a later one had begun to, or wrote gaps.
@@ -40,7 +42,7 @@ const (
 	Left Kind = "left"
 )
 
-var kinds = []Kind{Lost, Doubled, Open, Versions, Final, Stream, Lag, Told, Fenced, Failed, Unanswered, Share, Left}
+var kinds = []Kind{Lost, Doubled, Open, Versions, Final, Stream, Lag, Stalled, Told, Fenced, Failed, Unanswered, Share, Left}
 
 // Violation is one broken promise.
 type Violation struct {

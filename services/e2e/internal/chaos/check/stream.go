@@ -55,6 +55,7 @@ func (f *follower) follow() {
 		f.at = []int64{f.c.Resumed}
 	}
 	for i, e := range f.c.Events {
+		f.mark(i, e)
 		if e.Event.GetTask() != nil {
 			f.snapshot(e)
 		} else {
@@ -67,6 +68,20 @@ func (f *follower) follow() {
 	}
 	f.refusal()
 	f.end()
+}
+
+// mark: over HTTP, a Task that stands for missed events says so, and nothing else
+// does.
+func (f *follower) mark(i int, e journal.Seen) {
+	if f.c.Binding != "grpc" && e.Resync != resync(f.c, i) {
+		f.failf(Stream, "event %d is marked as resync: %t: %s", i+1, e.Resync, shortEvent(e.Event))
+	}
+}
+
+// resync tells whether event i stands for events that the subscriber missed: it is
+// a Task in the middle of a stream, or begins one that was resumed.
+func resync(c *journal.Connection, i int) bool {
+	return c.Events[i].Event.GetTask() != nil && (i > 0 || c.Resumed > 0)
 }
 
 // snapshot stands for all before it, and is not older than what was seen.

@@ -46,6 +46,21 @@ var brokenStreams = []brokenStream{
 	}},
 }
 
+// marks are of connections over HTTP that begin with a Task, where a Task in the
+// place of missed events says what it is.
+var marks = []brokenStream{
+	{"a Task in the place of events is marked", "", func(c *journal.Connection) { c.Events = slices.Insert(c.Events, 1, resync(c.Events[0])) }},
+	{"a Task in the place of events is not marked", check.Stream, func(c *journal.Connection) { c.Events = slices.Insert(c.Events, 1, c.Events[0]) }},
+	{"the Task at the begin is marked", check.Stream, func(c *journal.Connection) { c.Events[0] = resync(c.Events[0]) }},
+	{"an update is marked", check.Stream, func(c *journal.Connection) { c.Events[2] = resync(c.Events[2]) }},
+}
+
+// resync is an event as if it stood for others.
+func resync(e journal.Seen) journal.Seen {
+	e.Resync = true
+	return e
+}
+
 // brokenResumed are broken on connections that go on after an event.
 var brokenResumed = []brokenStream{
 	{"a resumed stream skips an event", check.Stream, func(c *journal.Connection) { c.Events = c.Events[1:] }},

@@ -84,7 +84,8 @@ type Seen struct {
 	At time.Time
 	// Version is the event's id; 0 on gRPC, which has none.
 	Version int64
-	// Resync: the event is a snapshot in place of what the log no longer has.
+	// Resync: the event was named so on the wire, where it has a name: it is a
+	// snapshot in the place of events that the subscriber has missed.
 	Resync bool
 	Event  *a2apb.StreamResponse
 }

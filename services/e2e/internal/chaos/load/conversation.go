@@ -13,9 +13,10 @@ var kinds = []struct {
 	share float64
 	hold  func(*sender)
 }{
-	{0.38, (*sender).submit},
+	{0.35, (*sender).submit},
 	{0.22, (*sender).stream},
 	{0.08, (*sender).watch},
+	{0.03, (*sender).burst},
 	{0.13, (*sender).answer},
 	{0.08, (*sender).direct},
 	{0.08, (*sender).abandon},
@@ -69,6 +70,14 @@ func (s *sender) watch() {
 	if s.chance(0.5) {
 		s.read(told.Task.GetId())
 	}
+}
+
+// burst follows a task that writes more at once than a gateway keeps for a
+// subscriber who lags.
+func (s *sender) burst() {
+	m := s.compose("steps 60 0", "", false)
+	defer s.close(m)
+	s.subscriber(m, "").follow()
 }
 
 // beside follows a task by up to two others; the function that it returns waits

@@ -60,6 +60,7 @@ func TestSendersDoAllThatSendersDo(t *testing.T) {
 			})
 		}
 	}
+	require.Positive(t, resyncs(j), "no subscriber missed anything")
 	count(done, map[string]bool{"read": len(j.Reads()) > 0, "cancel": len(j.Cancels()) > 0})
 	for _, what := range []string{
 		"send over jsonrpc", "send over rest", "send over grpc", "stream over jsonrpc", "stream over rest", "stream over grpc",
@@ -67,6 +68,21 @@ func TestSendersDoAllThatSendersDo(t *testing.T) {
 	} {
 		require.Positive(t, done[what], "%s: %v", what, done)
 	}
+}
+
+// resyncs counts events that say that they stand for others.
+func resyncs(j *journal.Journal) int {
+	n := 0
+	for _, s := range j.Streams() {
+		for _, connection := range s.Connections {
+			for _, e := range connection.Events {
+				if e.Resync {
+					n++
+				}
+			}
+		}
+	}
+	return n
 }
 
 func count(done map[string]int, what map[string]bool) {

@@ -18,6 +18,12 @@ import (
 // quiet is how long a stream may say nothing before its reader connects anew.
 const quiet = 45 * time.Second
 
+// Of slow readers: their share, and for how long at most they don't read.
+const (
+	slow        = 0.1
+	inattention = 3 * time.Second
+)
+
 // subscriber follows a task to its end over as many connections as it takes, some
 // of which it cuts itself.
 type subscriber struct {
@@ -111,7 +117,14 @@ func (s *subscriber) drain(c *journal.Connection, stream *binding.Stream) {
 	}
 	patience := time.AfterFunc(quiet, stream.Close)
 	defer patience.Stop()
+	halt := -1
+	if s.chance(slow) {
+		halt = s.dice.IntN(4)
+	}
 	for len(c.Events) != cut {
+		if len(c.Events) == halt {
+			s.pause(s.upTo(inattention))
+		}
 		e, err := stream.Next()
 		if err != nil {
 			s.ended(c, err)
@@ -138,8 +151,7 @@ func (s *subscriber) seen(c *journal.Connection, e binding.Event) {
 	version, _ := strconv.ParseInt(e.ID, 10, 64) // none on gRPC
 	snapshot := withoutHistory(e.GetTask())
 	c.Events = append(c.Events, journal.Seen{
-		At: time.Now(), Version: version, Event: e.StreamResponse,
-		Resync: snapshot != nil && (len(c.Events) > 0 || c.Resumed > 0),
+		At: time.Now(), Version: version, Resync: e.Name == "resync", Event: e.StreamResponse,
 	})
 	s.last = version
 	if snapshot != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/errandhq/errand/services/e2e/internal/chaos/journal"
 	"github.com/errandhq/errand/services/e2e/internal/chaos/schedule"
-	"github.com/errandhq/errand/services/e2e/internal/launch"
 )
 
 // patience is how long a process may take to end, or to be ready again.
@@ -21,11 +20,12 @@ const patience = 60 * time.Second
 
 // Nemesis is what befalls one cluster.
 type Nemesis struct {
-	cluster  *launch.Cluster
-	schedule schedule.Schedule
-	logger   *slog.Logger
-	// One for each process, held while something is done to it.
-	held map[string]*sync.Mutex
+	cluster   Cluster
+	processes map[string]Process
+	schedule  schedule.Schedule
+	logger    *slog.Logger
+	// One for each process, full while something is done to it.
+	held map[string]chan struct{}
 
 	mu            sync.Mutex
 	interruptions []journal.Interruption
@@ -33,10 +33,10 @@ type Nemesis struct {
 }
 
 // New fails if the schedule names a process that the cluster doesn't have.
-func New(cluster *launch.Cluster, s schedule.Schedule, logger *slog.Logger) (*Nemesis, error) {
-	n := &Nemesis{cluster: cluster, schedule: s, logger: logger, held: map[string]*sync.Mutex{}}
-	for _, p := range cluster.Processes() {
-		n.held[p.Name()] = new(sync.Mutex)
+func New(cluster Cluster, processes []Process, s schedule.Schedule, logger *slog.Logger) (*Nemesis, error) {
+	n := &Nemesis{cluster: cluster, processes: map[string]Process{}, schedule: s, logger: logger, held: map[string]chan struct{}{}}
+	for _, p := range processes {
+		n.processes[p.Name()], n.held[p.Name()] = p, make(chan struct{}, 1)
 	}
 	for _, step := range s {
 		if n.held[step.Target] == nil {
@@ -64,7 +64,7 @@ func (n *Nemesis) Run(ctx context.Context) {
 // them again.
 func (n *Nemesis) Watch(ctx context.Context) {
 	var watchers sync.WaitGroup
-	for _, p := range n.cluster.Processes() {
+	for _, p := range n.processes {
 		watchers.Go(func() {
 			for n.watch(ctx, p) {
 				continue
@@ -74,15 +74,13 @@ func (n *Nemesis) Watch(ctx context.Context) {
 	watchers.Wait()
 }
 
-func (n *Nemesis) watch(ctx context.Context, p *launch.Process) bool {
+func (n *Nemesis) watch(ctx context.Context, p Process) bool {
 	select {
 	case <-p.Ended():
 	case <-ctx.Done():
 		return false
 	}
-	mu := n.held[p.Name()]
-	mu.Lock()
-	defer mu.Unlock()
+	defer n.hold(p.Name())()
 	if ctx.Err() != nil || alive(p) {
 		return ctx.Err() == nil
 	}
@@ -94,7 +92,14 @@ func (n *Nemesis) watch(ctx context.Context, p *launch.Process) bool {
 	return true
 }
 
-func alive(p *launch.Process) bool {
+// hold waits until nothing else is done to a process; the function that it
+// returns lets go.
+func (n *Nemesis) hold(process string) (release func()) {
+	n.held[process] <- struct{}{}
+	return func() { <-n.held[process] }
+}
+
+func alive(p Process) bool {
 	select {
 	case <-p.Ended():
 		return false

@@ -6,16 +6,13 @@ import (
 
 	"github.com/errandhq/errand/services/e2e/internal/chaos/journal"
 	"github.com/errandhq/errand/services/e2e/internal/chaos/schedule"
-	"github.com/errandhq/errand/services/e2e/internal/launch"
 )
 
 // take takes one step. A step waits for the one before it on the same process,
 // which may have taken long to be ready.
 func (n *Nemesis) take(ctx context.Context, step schedule.Step) {
-	mu := n.held[step.Target]
-	mu.Lock()
-	defer mu.Unlock()
-	p := n.cluster.Process(step.Target)
+	defer n.hold(step.Target)()
+	p := n.processes[step.Target]
 	if !alive(p) {
 		return // the watcher's
 	}
@@ -38,12 +35,12 @@ func (n *Nemesis) try(ctx context.Context, step schedule.Step, what string, do f
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := do(ctx); err != nil {
-		n.faultf(ctx, "%s %s for %s: %v; see %s", what, step.Target, step.Kind, err, n.cluster.Process(step.Target).Log())
+		n.faultf(ctx, "%s %s for %s: %v; see %s", what, step.Target, step.Kind, err, n.processes[step.Target].Log())
 	}
 }
 
 // down is the begin of what is done.
-func (n *Nemesis) down(p *launch.Process, kind schedule.Kind) func(context.Context) error {
+func (n *Nemesis) down(p Process, kind schedule.Kind) func(context.Context) error {
 	switch kind {
 	case schedule.Pause:
 		return p.Pause
@@ -60,7 +57,7 @@ func (n *Nemesis) down(p *launch.Process, kind schedule.Kind) func(context.Conte
 }
 
 // up is the end of what is done.
-func (n *Nemesis) up(p *launch.Process, kind schedule.Kind) func(context.Context) error {
+func (n *Nemesis) up(p Process, kind schedule.Kind) func(context.Context) error {
 	switch kind {
 	case schedule.Pause:
 		return p.Continue

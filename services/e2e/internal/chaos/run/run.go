@@ -82,7 +82,7 @@ func Run(ctx context.Context, cfg Config) (bool, error) {
 		return false, err
 	}
 	defer r.stop(ctx)
-	if r.nemesis, err = nemesis.New(r.cluster, r.Schedule, r.logger); err != nil {
+	if r.nemesis, err = nemesis.New(r.cluster, nemesis.ProcessesOf(r.cluster), r.Schedule, r.logger); err != nil {
 		return false, err
 	}
 	return r.torment(ctx)
