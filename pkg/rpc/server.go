@@ -3,6 +3,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,7 @@ const (
 	// minClientPing is how often clients may ping. Many are set to 10 s, and
 	// gRPC's own minimum of 5 min would end their connections.
 	minClientPing = 5 * time.Second
-	// pingAfter and pingTimeout keep idle streams alive through load balancers,
-	// and find dead peers.
+	// pingAfter is for servers that don't say it.
 	pingAfter   = 30 * time.Second
 	pingTimeout = 10 * time.Second
 )
@@ -47,6 +47,10 @@ type ServerConfig struct {
 	// MaxCallTime is the deadline of unary calls whose caller has set none, or a
 	// later one. 0 stands for none.
 	MaxCallTime time.Duration
+	// PingAfter is how long a connection may be silent before the server pings, which
+	// keeps idle streams alive through load balancers and finds dead peers. 0 stands
+	// for 30 s; gRPC pings once a second at most.
+	PingAfter time.Duration
 	// Interceptors run inside the server's own, in this order.
 	Interceptors []Interceptor
 	// FailuresLogged says that one of Interceptors logs failures.
@@ -101,7 +105,7 @@ func serverOptions(cfg ServerConfig, chain []Interceptor) []grpc.ServerOption {
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientPing, PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: cmp.Or(cfg.PingAfter, pingAfter), Timeout: pingTimeout}),
 		grpc.StatsHandler(otelgrpc.NewServerHandler(
 			otelgrpc.WithTracerProvider(cfg.Telemetry.Tracers),
 			otelgrpc.WithMeterProvider(cfg.Telemetry.Meters),

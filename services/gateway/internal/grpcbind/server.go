@@ -40,6 +40,7 @@ func NewServer(cfg Config) (*rpc.Server, error) {
 		MaxRecvBytes:   slack * cfg.Limits.Body,
 		Interceptors:   []rpc.Interceptor{{Name: "admission", Unary: around.unary, Stream: around.stream}},
 		FailuresLogged: true,
+		PingAfter:      cfg.Limits.KeepAlive.Value(),
 		Telemetry:      cfg.Telemetry,
 		Logger:         cfg.Logger,
 	})
