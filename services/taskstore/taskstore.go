@@ -74,6 +74,7 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 // Register puts the store on a gRPC server, which must stop before the service.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	taskstorev1.RegisterTaskStoreServiceServer(r, rpcserver.New(s.store))
+	taskstorev1.RegisterAdminServiceServer(r, rpcserver.NewAdmin(s.store))
 }
 
 // Ready fails while the database doesn't answer or has another schema, and while
