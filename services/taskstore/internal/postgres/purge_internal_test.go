@@ -19,7 +19,7 @@ ALTER TABLE dedupe_keys SET (autovacuum_enabled = off);
 INSERT INTO dedupe_keys SELECT t, 1, NULL, 'acme', 'alice', 'ledger', i::text, '', 'f' FROM rows;
 INSERT INTO direct_messages SELECT t, i::text, 'acme', 'ledger', 'alice', 'c', 'm', 'r' FROM rows WHERE i <= 20000;
 INSERT INTO contexts SELECT t, t, t, 0, 'acme', 'alice', 'ledger', i::text FROM rows WHERE i <= 20000;
-INSERT INTO events_default SELECT t, gen_random_uuid(), 1, i, 'gone', 'acme', 'e' FROM rows WHERE i <= 20000`
+INSERT INTO events_default SELECT t, gen_random_uuid(), 1, i, 'gone', 'acme', 'e' FROM rows WHERE i <= 60000`
 
 const oldRows = `
 CREATE TEMP TABLE rows AS
@@ -37,7 +37,7 @@ func TestPurgingCostsWhatItDeletes(t *testing.T) {
 		_, err = conn.Exec(t.Context(), statements)
 		require.NoError(t, err)
 	}
-	before := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
+	before := time.Date(2026, 1, 1, 0, 0, 30, 0, time.UTC)
 	for _, then := range []string{"SELECT", "ANALYZE"} {
 		_, err = conn.Exec(t.Context(), then)
 		require.NoError(t, err)
