@@ -4,6 +4,11 @@
 //
 //	make chaos DURATION=20m SEED=7
 //
+// The folder of a run has the schedule as a file. It, or a part of it, is done again
+// with the load of the same seed by
+//
+//	chaos --seed 7 --schedule FOLDER/schedule
+//
 // It exits with 1 if a promise was broken, and then keeps all that tells the story.
 package main
 
@@ -27,7 +32,7 @@ import (
 type settings struct {
 	Duration time.Duration `help:"How long messages are sent." default:"20m"`
 	Seed     *uint64       `help:"Decides schedule and load; random when not given."`
-	Schedule string        `help:"A schedule that was printed before, or a part of it, in place of the seed's." type:"existingfile"`
+	Schedule string        `help:"The file of a schedule that an earlier run has left, or a part of it, in place of the seed's." type:"existingfile"`
 	Dir      string        `help:"A new folder for what the run leaves behind; a temporary one when not given. Postgres must be able to reach it."`
 	Bin      string        `help:"Folder of the binaries." default:"bin" type:"existingdir"`
 	Agent    string        `help:"The chaosagent program; beside this one when not given." type:"existingfile"`
@@ -37,11 +42,21 @@ type settings struct {
 	Keep     bool          `help:"Keep the folder although nothing went wrong."`
 }
 
+const description = `Proves that a cluster loses nothing, whatever is done to it.
+
+A run prints its seed and its schedule, and has the schedule as a file in its folder.
+To take the same steps again, or some of them, under the load of the same seed:
+
+  chaos --seed 7 --schedule FOLDER/schedule
+
+Each line of a schedule is a time, what is done (kill, pause, restart, cut, reset or
+wipe), to which process, and for how long.`
+
 var errViolated = errors.New("promises were broken")
 
 func main() {
 	var s settings
-	kong.Parse(&s, kong.Name("chaos"), kong.Description("Proves that a cluster loses nothing, whatever is done to it."),
+	kong.Parse(&s, kong.Name("chaos"), kong.Description(description),
 		kong.UsageOnError(), kong.Vars{"pace": schedule.Pace.String()})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := s.run(ctx)
