@@ -18,6 +18,8 @@ const (
 	claimTimeout = 20 * time.Second
 	firstPause   = 250 * time.Millisecond
 	lastPause    = 15 * time.Second
+	// A claim of more would take long at the store, and hold up all of its tasks.
+	maxClaims = 500
 	// How long tasks are claimed one by one after they were too large together.
 	aloneFor = time.Minute
 )
@@ -33,9 +35,13 @@ func (w *Worker) fetch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		most := maxClaims
 		if time.Now().Before(alone) {
-			w.slots.free(free - 1)
-			free = 1
+			most = 1
+		}
+		if free > most {
+			w.slots.free(free - most)
+			free = most
 		}
 		deliveries, err := w.cfg.Source.Next(ctx, free)
 		w.slots.free(free - len(deliveries))
