@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"crypto/rand"
 	"testing"
 	"time"
@@ -107,6 +108,7 @@ func TestPurgingGivesUpWhereItWouldWait(t *testing.T) {
 	at := now()
 	reader, err := d.pool(t).Begin(t.Context())
 	require.NoError(t, err)
+	defer reader.Rollback(context.Background())
 	_, err = reader.Exec(t.Context(), "SELECT count(*) FROM events")
 	require.NoError(t, err)
 

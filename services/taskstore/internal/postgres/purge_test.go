@@ -28,6 +28,7 @@ func TestPurgesPassOverLockedRows(t *testing.T) {
 
 	user, err := d.pool(t).Begin(t.Context())
 	require.NoError(t, err)
+	defer user.Rollback(context.Background())
 	for _, lock := range []string{
 		"SELECT FROM dedupe_keys WHERE message_id = 'oldest' FOR UPDATE",
 		"SELECT FROM direct_messages WHERE id = 'oldest' FOR UPDATE",
