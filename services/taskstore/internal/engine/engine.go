@@ -30,6 +30,9 @@ var ErrLocked = fmt.Errorf("%w: a row is locked", ErrUnavailable)
 // its changes are there whole or not at all.
 var ErrInDoubt = errors.New("outcome of the transaction is unknown")
 
+// RoleClockSlack is far above what the clocks of two task stores differ by.
+const RoleClockSlack = time.Minute
+
 // Engine is one database.
 //
 // All times are passed in, so that tests decide what now is, and are cut to
@@ -186,7 +189,8 @@ type Keeper interface {
 	OverrunTasks(ctx context.Context, agent string, startedBefore time.Time, limit int) ([]string, error)
 
 	// HoldRole takes or renews a cluster-wide role until a time and tells
-	// whether holder has it.
+	// whether holder has it. A role that is held for more than RoleClockSlack longer
+	// was dated before the clock was set back, and is free.
 	HoldRole(ctx context.Context, role, holder string, now, until time.Time) (bool, error)
 	DropRole(ctx context.Context, role, holder string) error
 

@@ -98,6 +98,7 @@ func (e *Engine) HoldRole(ctx context.Context, role, holder string, now, until t
 	err := e.change(ctx, "hold role", func(batch *pgx.Batch) {
 		batch.Queue(sqlHoldRole.text, sqlHoldRole.with(args{
 			"role": role, "holder": holder, "now": stamp(now), "until": stamp(until),
+			"latest": stamp(until.Add(engine.RoleClockSlack)),
 		})).Exec(func(tag pgconn.CommandTag) error {
 			held = tag.RowsAffected() == 1
 			return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/errandhq/errand/services/taskstore/internal/engine"
 )
 
 // HoldRole implements engine.Keeper.
@@ -14,7 +16,8 @@ VALUES (?, ?, ?)
 ON CONFLICT (name) DO UPDATE
 SET holder = excluded.holder, expires_at = excluded.expires_at
 WHERE roles.holder = excluded.holder
-	OR roles.expires_at <= ?`, role, holder, until, now)
+	OR roles.expires_at <= ?
+	OR roles.expires_at > ?`, role, holder, until, now, until.Add(engine.RoleClockSlack))
 	if err != nil {
 		return false, fmt.Errorf("hold role %s: %w", role, err)
 	}

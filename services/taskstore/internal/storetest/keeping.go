@@ -5,6 +5,7 @@ import (
 
 	"github.com/errandhq/errand/pkg/task"
 	taskstorev1 "github.com/errandhq/errand/proto/gen/errand/taskstore/v1"
+	"github.com/errandhq/errand/services/taskstore/internal/engine"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 )
@@ -40,6 +41,17 @@ var keepingCases = map[string]func(*fixture){
 		require.False(f, hold("a", now.Add(91*time.Second)))
 		require.NoError(f, f.db.Engine.DropRole(f.Context(), role, "b"))
 		require.True(f, hold("a", now.Add(91*time.Second)))
+	},
+	"a role doesn't stay with its holder's clock when that is set back": func(f *fixture) {
+		role, now := "role-"+uuid.NewString(), f.clock.Now()
+		hold := func(holder string, now time.Time) bool {
+			held, err := f.db.Engine.HoldRole(f.Context(), role, holder, now, now.Add(time.Minute))
+			require.NoError(f, err)
+			return held
+		}
+		require.True(f, hold("a", now))
+		require.False(f, hold("b", now.Add(-engine.RoleClockSlack)), "clocks differ")
+		require.True(f, hold("b", now.Add(-engine.RoleClockSlack-time.Millisecond)))
 	},
 	"a message is remembered until its task has been over for a time": func(f *fixture) {
 		// Long ago, so that nobody else's rows are old enough.

@@ -147,7 +147,8 @@ ON CONFLICT (name) DO UPDATE
 SET holder     = EXCLUDED.holder,
     expires_at = EXCLUDED.expires_at
 WHERE roles.holder = EXCLUDED.holder
-   OR roles.expires_at <= @now::timestamptz;
+   OR roles.expires_at <= @now::timestamptz
+   OR roles.expires_at > @latest::timestamptz;
 
 -- name: drop_role
 DELETE FROM roles
