@@ -246,11 +246,14 @@ func (d *doctor) read(t *a2apb.Task, later time.Duration) {
 	d.reads = append(d.reads, &journal.Read{TaskID: t.GetId(), Begun: at, At: at.Add(time.Millisecond), Task: t})
 }
 
+// enough messages have one of each kind among them that a case needs.
+const enough = 400
+
 // TestTheCheckerFindsBrokenPromisesAndNoOthers: a healthy run has no violations,
 // and what is broken in its recording is found as what it is.
 func TestTheCheckerFindsBrokenPromisesAndNoOthers(t *testing.T) {
 	t.Parallel()
-	j, written, store := record(t, 8*time.Second)
+	j, written, store := record(t, enough)
 	live := check.Check(t.Context(), config(j, written, store))
 	require.Empty(t, live.Found(), report(t, live))
 	healthy := remember(t, j, written, store)

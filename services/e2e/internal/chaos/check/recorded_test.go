@@ -52,7 +52,10 @@ func (r *runs) Write(run journal.Run) error {
 	return nil
 }
 
+// sorted may come before the end of runs that lost their lease.
 func (r *runs) sorted() []journal.Run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var all []journal.Run
 	for _, run := range r.all {
 		all = append(all, run)
@@ -61,18 +64,27 @@ func (r *runs) sorted() []journal.Run {
 	return all
 }
 
-// record runs a load for some time against a cluster to which nothing is done.
-func record(t *testing.T, d time.Duration) (*journal.Journal, []journal.Run, taskstorev1.TaskStoreServiceClient) {
+// record runs a load of so many messages against a cluster to which nothing is
+// done.
+func record(t *testing.T, messages int) (*journal.Journal, []journal.Run, taskstorev1.TaskStoreServiceClient) {
 	t.Helper()
 	written := &runs{all: map[string]journal.Run{}}
 	c := harness.Start(t, harness.Options{AgentsFile: agents.File(), Agents: agents.New("executor-0", 1, written)})
 	store := harness.TaskStore(t, c.Backend(t).TaskStoreAddr)
-	ctx, cancel := context.WithTimeout(t.Context(), d)
+	j := new(journal.Journal)
+	var loading sync.WaitGroup
+	defer loading.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	j := load.Run(ctx, load.Config{
-		Client: c.Client, Agents: []string{agents.Worker, agents.Hybrid}, Hybrid: agents.Hybrid,
-		Seed: 1, Senders: 50, Rate: 50, Patience: time.Minute, Logger: slog.New(slog.DiscardHandler),
+	loading.Go(func() {
+		load.Run(ctx, load.Config{
+			Client: c.Client, Agents: []string{agents.Worker, agents.Hybrid}, Hybrid: agents.Hybrid,
+			Seed: 1, Senders: 50, Rate: 50, Patience: time.Minute, Journal: j, Logger: slog.New(slog.DiscardHandler),
+		})
 	})
+	require.Eventually(t, func() bool { return len(j.Messages()) >= messages }, 3*time.Minute, 100*time.Millisecond)
+	cancel()
+	loading.Wait()
 	return j, written.sorted(), store
 }
 
