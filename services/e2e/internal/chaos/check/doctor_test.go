@@ -108,14 +108,15 @@ func (d *doctor) messageOf(s *stored) *journal.Message {
 }
 
 // connection is one over a binding on which something was seen: after a Task, or
-// after an event that was seen before, at least three events, none of which stands
-// for others.
+// after an event that was seen before, at least three events, some of them chunks,
+// none of which stands for others.
 func (d *doctor) connection(binding string, resumed bool) *journal.Connection {
 	for _, s := range d.streams {
 		last := len(s.Connections) - 1
 		c := &s.Connections[last]
 		whole := len(c.Events) >= 4 && !slices.ContainsFunc(c.Events[1:], func(e journal.Seen) bool { return e.Event.GetTask() != nil })
-		if whole && c.Binding == binding && c.Ended && (c.Resumed > 0) == resumed && c.Events[0].Event.GetTask() == nil == resumed {
+		chunks := slices.ContainsFunc(c.Events, func(e journal.Seen) bool { return e.Event.GetArtifactUpdate() != nil })
+		if whole && chunks && c.Binding == binding && c.Ended && (c.Resumed > 0) == resumed && c.Events[0].Event.GetTask() == nil == resumed {
 			return c
 		}
 	}
