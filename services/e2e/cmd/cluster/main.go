@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -71,18 +72,20 @@ func (u up) run(ctx context.Context) error {
 		return err //nolint:wrapcheck // it says what was tried
 	}
 	describe(os.Stdout, cluster, u.Dir)
+	var reviving sync.WaitGroup
+	reviving.Go(func() { cluster.Revive(ctx, say("start again")) })
 	if u.Restart > 0 {
-		err = cluster.Restart(ctx, u.Restart, printRestart)
-	} else {
-		<-ctx.Done()
+		err = cluster.Restart(ctx, u.Restart, say("restart"))
 	}
+	<-ctx.Done()
+	reviving.Wait()
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endPatience)
 	defer cancel()
 	return errors.Join(err, cluster.Stop(end))
 }
 
-func printRestart(p *launch.Process) {
-	fmt.Printf("%s restart %s\n", time.Now().Format(time.TimeOnly), p.Name())
+func say(what string) func(*launch.Process) {
+	return func(p *launch.Process) { fmt.Printf("%s %s %s\n", time.Now().Format(time.TimeOnly), what, p.Name()) }
 }
 
 func (u up) config() launch.Config {

@@ -38,8 +38,9 @@ func (c *Cluster) inTurn(turn int) []*Process {
 		byKind[p.kind] = append(byKind[p.kind], p)
 	}
 	for _, kind := range []Kind{Gateway, Executor, Notifier, TaskStore} {
-		all := byKind[kind]
-		chosen = append(chosen, all[turn%len(all)])
+		if all := byKind[kind]; len(all) > 0 {
+			chosen = append(chosen, all[turn%len(all)])
+		}
 	}
 	return chosen
 }
