@@ -77,9 +77,6 @@ func newReport() *Report {
 	return &Report{violations: map[Kind][]Violation{}, told: map[string]bool{}, numbers: newNumbers()}
 }
 
-// Violations are all of one kind.
-func (r *Report) Violations(kind Kind) []Violation { return r.violations[kind] }
-
 // Found are the kinds of which there are violations.
 func (r *Report) Found() []Kind {
 	var found []Kind
