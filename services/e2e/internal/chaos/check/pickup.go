@@ -12,6 +12,11 @@ import (
 // by a time-out alone.
 const stall = 20 * time.Second
 
+// lostClaim is what a claim of a turn costs whose executor or task store was
+// disturbed before its handler began: a lease, the term of a reaper that died too,
+// and the new delivery.
+const lostClaim = 10 * time.Second
+
 // needed is what no executor can begin without. Of all others there are two.
 var needed = []string{"postgres", "nats"}
 
@@ -24,6 +29,8 @@ type idle struct {
 	begun bool
 	// after is the run before; nil for the first.
 	after *journal.Run
+	// claims is how many were lost in it, by the attempt of the run that ended it.
+	claims int
 }
 
 // due are the idle times of a task's turns: a later turn is accepted when the one
@@ -43,7 +50,10 @@ func (c *checker) due(r *record) []idle {
 		}
 		next := idle{r: r, since: r.committed(v)}
 		for _, run := range runs {
-			next.until, next.begun = run.Begun, true
+			next.until, next.begun, next.claims = run.Begun, true, run.Attempt-1
+			if next.after != nil {
+				next.claims -= next.after.Attempt
+			}
 			found = append(found, next)
 			next = idle{r: r, since: c.over(run), after: &run}
 		}
@@ -94,11 +104,17 @@ func (c *checker) stalls() {
 			continue
 		}
 		free := i.until.Sub(i.since) - covered(c.during(i.since.Add(-recovery), i.until, needed...), i.since, i.until)
+		free -= time.Duration(c.excused(i)) * lostClaim
 		if free > stall && overtaken(all, i) {
-			c.violationf(i.r, Stalled, "no run from %s for %s, of which %s without interruptions of Postgres and NATS",
+			c.violationf(i.r, Stalled, "no run from %s for %s, of which %s without interruptions of Postgres and NATS or claims that were lost",
 				clock(i.since), i.until.Sub(i.since).Round(time.Millisecond), free.Round(time.Millisecond))
 		}
 	}
+}
+
+// excused is how many lost claims have a reason.
+func (c *checker) excused(i idle) int {
+	return min(max(i.claims, 0), len(c.during(i.since, i.until, "executor", "taskstore")))
 }
 
 // overtaken tells whether a turn of the same agent that was due after i was begun
