@@ -29,7 +29,8 @@ type Limits struct {
 	// Of requests that one gateway works on at the same time. One that waits for a
 	// task is counted by Streams or Waits instead.
 	Requests int `json:"requests"`
-	// Of the bodies of these requests, all together.
+	// Of the bodies of these requests, and of large answers that wait for their
+	// readers, all together.
 	BodyMemory int `json:"body_memory"`
 	// Of calls of one method that a task store or notifier serves at the same time.
 	Calls int `json:"calls"`

@@ -1,8 +1,10 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -290,4 +292,39 @@ func TestValuesAreCountedOnGRPCToo(t *testing.T) {
 	require.Equal(t, a2aerr.ReasonInvalidParams, got.reason)
 	require.Contains(t, got.field, "message.parts[2].data[")
 	require.NoError(t, send(1))
+}
+
+// Who doesn't read what it asked for must not fill the memory.
+func TestAnswersThatNobodyReadsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, limited("body_memory: 33554432"))
+	id := overREST{}.call(t.Context(), b, "SendMessage", atOnce(say("m", "wait"))).task(t).GetId()
+	for i := range 12 { // far more than sockets hold
+		b.store.emit(id, artifact(fmt.Sprint(i), strings.Repeat("x", 2<<20), false))
+	}
+	unread, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", b.gateway.HTTPAddr())
+	require.NoError(t, err)
+	defer func() { _ = unread.Close() }()
+	require.NoError(t, unread.(*net.TCPConn).SetReadBuffer(64<<10))
+	_, err = fmt.Fprintf(unread, "GET /tasks/%s:subscribe HTTP/1.1\r\nHost: gateway\r\nA2A-Version: 1.0\r\n\r\n", id)
+	require.NoError(t, err)
+	for line, lines := "", bufio.NewReader(unread); !strings.HasPrefix(line, "id:"); { // and no further
+		line, err = lines.ReadString('\n')
+		require.NoError(t, err)
+	}
+	get := func() *failed { return overREST{}.call(t.Context(), b, "GetTask", `{"id":"`+id+`"}`).failed }
+	unavailable.check(t, overREST{}, get())
+	unavailable.check(t, overJSONRPC{}, overJSONRPC{}.call(t.Context(), b, "GetTask", `{"id":"`+id+`"}`).failed)
+	for _, over := range bindings {
+		stream, refused := over.stream(t.Context(), b, "SubscribeToTask", `{"id":"`+id+`"}`)
+		if refused != nil {
+			unavailable.check(t, over, refused)
+			continue
+		}
+		_, _, err := stream.next()
+		require.ErrorContains(t, err, "too many answers wait")
+		stream.close()
+	}
+	require.NoError(t, unread.Close())
+	require.Eventually(t, func() bool { return get() == nil }, 10*time.Second, 10*time.Millisecond)
 }

@@ -7,9 +7,11 @@ import (
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/errandhq/errand/pkg/a2aerr"
 	"github.com/errandhq/errand/pkg/rpc"
+	"github.com/errandhq/errand/services/gateway/internal/load"
 	"github.com/errandhq/errand/services/gateway/internal/operation"
 )
 
@@ -40,12 +42,17 @@ func forward(stream *operation.Stream, out streamServer, write time.Duration) er
 
 // send ends the stream when its client doesn't make room in time.
 func send(out streamServer, response *a2apb.StreamResponse, write time.Duration) error {
+	done, err := load.Answer(out.Context(), proto.Size(response))
+	if err != nil {
+		return err
+	}
+	defer done()
 	ended := make(chan struct{})
 	watchdog := time.AfterFunc(write, func() {
 		defer close(ended)
 		rpc.End(out.Context(), a2aerr.From(errNotReading).GRPCStatus())
 	})
-	err := out.Send(response)
+	err = out.Send(response)
 	if watchdog.Stop() {
 		return err
 	}

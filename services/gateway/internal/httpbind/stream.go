@@ -13,6 +13,7 @@ import (
 
 	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/pkg/sse"
+	"github.com/errandhq/errand/services/gateway/internal/load"
 	"github.com/errandhq/errand/services/gateway/internal/operation"
 )
 
@@ -44,7 +45,7 @@ func next(ctx context.Context, out *sse.Writer, stream *operation.Stream, frames
 	update, err := stream.Next(waiting)
 	switch {
 	case err == nil:
-		return writeUpdate(out, update, frames)
+		return writeUpdate(ctx, out, update, frames)
 	case errors.Is(err, io.EOF), errors.Is(err, operation.ErrStopping), ctx.Err() != nil:
 		return io.EOF
 	case waiting.Err() != nil:
@@ -53,11 +54,16 @@ func next(ctx context.Context, out *sse.Writer, stream *operation.Stream, frames
 	return writeError(out, err, frames)
 }
 
-func writeUpdate(out *sse.Writer, update operation.Update, frames Frames) error {
+func writeUpdate(ctx context.Context, out *sse.Writer, update operation.Update, frames Frames) error {
 	data, err := frames.Update(update.Response)
 	if err != nil {
 		return writeError(out, err, frames)
 	}
+	done, err := load.Answer(ctx, len(data))
+	if err != nil {
+		return writeError(out, err, frames)
+	}
+	defer done()
 	event := sse.Event{Data: data}
 	if update.Version > 0 {
 		event.ID = strconv.FormatInt(update.Version, 10)

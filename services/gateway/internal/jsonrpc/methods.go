@@ -12,6 +12,7 @@ import (
 	"github.com/errandhq/errand/services/gateway/internal/admission"
 	"github.com/errandhq/errand/services/gateway/internal/failure"
 	"github.com/errandhq/errand/services/gateway/internal/httpbind"
+	"github.com/errandhq/errand/services/gateway/internal/load"
 	"github.com/errandhq/errand/services/gateway/internal/operation"
 )
 
@@ -64,6 +65,12 @@ func call[Request, Response proto.Message](x *exchange, r Request, op func(conte
 		x.fail(err)
 		return
 	}
+	done, err := load.Answer(x.ctx(), len(body))
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	defer done()
 	x.written(httpbind.Respond(x.w, http.StatusOK, httpbind.JSON, body))
 }
 

@@ -1,10 +1,11 @@
 // Package load bounds what a gateway works on at the same time: requests, and the
-// memory of their bodies. A request that only waits for a task gives its share
-// back: streams and waits have bounds of their own.
+// memory of their bodies and answers. A request that only waits for a task gives its
+// share back: streams and waits have bounds of their own.
 package load
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -13,15 +14,24 @@ import (
 	"github.com/errandhq/errand/pkg/a2aerr"
 )
 
-// retryPause is what a refused sender should wait.
-const retryPause = time.Second
+const (
+	// retryPause is what a refused sender should wait.
+	retryPause = time.Second
+	// smallAnswer is what answers may have, in bytes, without being counted: most have
+	// less, and of those not even all streams together are much.
+	smallAnswer = 128 << 10
+)
 
 // Limit is the bound of one gateway.
-type Limit struct{ requests, memory *semaphore.Weighted }
+type Limit struct {
+	requests, memory *semaphore.Weighted
+	bytes            int64
+}
 
-// New returns a limit of so many requests whose bodies have so many bytes together.
+// New returns a limit of so many requests whose bodies and answers have so many
+// bytes together.
 func New(requests, memory int) *Limit {
-	return &Limit{requests: semaphore.NewWeighted(int64(requests)), memory: semaphore.NewWeighted(int64(memory))}
+	return &Limit{requests: semaphore.NewWeighted(int64(requests)), memory: semaphore.NewWeighted(int64(memory)), bytes: int64(memory)}
 }
 
 // share is what one request has of the limit.
@@ -48,19 +58,28 @@ func (l *Limit) Enter(ctx context.Context) (_ context.Context, leave func(), err
 }
 
 // Hold counts further bytes of the body of ctx's request, and fails if the bodies
-// of all requests have too many.
+// and answers of all requests have too many.
 func Hold(ctx context.Context, bytes int) error {
-	s, ok := ctx.Value(key{}).(*share)
-	if !ok {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.limit.memory.TryAcquire(int64(bytes)) {
+	if s, ok := ctx.Value(key{}).(*share); ok && !s.hold(int64(bytes)) {
 		return a2aerr.Unavailable("too much is being received", retryPause)
 	}
-	s.bytes += int64(bytes)
 	return nil
+}
+
+// Answer counts an answer of ctx's request, of so many bytes, in the place of its
+// body, until done is called or the request leaves: while its reader takes it, or
+// doesn't. It fails as Hold does. An answer that is larger than the limit has to be alone.
+func Answer(ctx context.Context, bytes int) (done func(), err error) {
+	s, ok := ctx.Value(key{}).(*share)
+	if !ok || bytes < smallAnswer {
+		return func() {}, nil
+	}
+	n := min(int64(bytes), s.limit.bytes)
+	s.release(math.MaxInt64)
+	if !s.hold(n) {
+		return func() {}, a2aerr.Unavailable("too many answers wait for their readers", retryPause)
+	}
+	return func() { s.release(n) }, nil
 }
 
 // Wait gives back what ctx's request holds, since from now on it only waits for a
@@ -79,4 +98,23 @@ func (s *share) giveBack() {
 	}
 	s.limit.memory.Release(s.bytes)
 	s.counted, s.bytes = false, 0
+}
+
+func (s *share) hold(bytes int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.limit.memory.TryAcquire(bytes) {
+		return false
+	}
+	s.bytes += bytes
+	return true
+}
+
+// release gives back so many bytes, or all that are left.
+func (s *share) release(bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bytes = min(bytes, s.bytes)
+	s.limit.memory.Release(bytes)
+	s.bytes -= bytes
 }

@@ -68,3 +68,36 @@ func TestAContextWithoutARequestHoldsNothing(t *testing.T) {
 	require.NoError(t, load.Hold(context.Background(), 1<<40))
 	load.Wait(context.Background())
 }
+
+func TestAnswersCountWhileTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	l := load.New(10, mib)
+	first, leave, err := l.Enter(t.Context())
+	require.NoError(t, err)
+	load.Wait(first)
+	done, err := load.Answer(first, mib-100)
+	require.NoError(t, err)
+	second, leaveSecond, err := l.Enter(t.Context())
+	require.NoError(t, err)
+	_, err = load.Answer(second, 200_000)
+	requireRetryable(t, err)
+	_, err = load.Answer(second, 1000)
+	require.NoError(t, err, "small answers are free")
+	done()
+	done() // counts once
+	_, err = load.Answer(second, 100*mib)
+	require.NoError(t, err, "alone, an answer may be larger than the limit")
+	_, err = load.Answer(first, 200_000)
+	requireRetryable(t, err)
+	leaveSecond()
+	_, err = load.Answer(first, 200_000)
+	require.NoError(t, err)
+	leave()
+	third, leave, err := l.Enter(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, load.Hold(third, mib))
+	_, err = load.Answer(third, mib)
+	require.NoError(t, err, "the body is not needed any more")
+	leave()
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/errandhq/errand/pkg/a2ajson"
 	"github.com/errandhq/errand/pkg/config"
 	"github.com/errandhq/errand/services/gateway/internal/httpbind"
+	"github.com/errandhq/errand/services/gateway/internal/load"
 )
 
 // body is a request body that has been read, together with what the path says.
@@ -90,4 +91,11 @@ func (m *marshaler) NewEncoder(io.Writer) runtime.Encoder {
 	return runtime.EncoderFunc(func(any) error { return errors.ErrUnsupported })
 }
 
-func hurry(_ context.Context, w http.ResponseWriter, _ proto.Message) error { return httpbind.Hurry(w) }
+// beforeAnswer stands before each answer. What it counts is given back when the
+// request leaves.
+func beforeAnswer(ctx context.Context, w http.ResponseWriter, answer proto.Message) error {
+	if _, err := load.Answer(ctx, proto.Size(answer)); err != nil {
+		return err
+	}
+	return httpbind.Hurry(w)
+}

@@ -47,7 +47,7 @@ func New(ctx context.Context, cfg Config) (*Handler, error) {
 		runtime.WithMarshalerOption(httpbind.A2AJSON, &marshaler{mediaType: httpbind.A2AJSON}),
 		runtime.WithErrorHandler(h.fail),
 		runtime.WithRoutingErrorHandler(h.noRoute),
-		runtime.WithForwardResponseOption(hurry),
+		runtime.WithForwardResponseOption(beforeAnswer),
 		runtime.WithUnescapingMode(runtime.UnescapingModeAllExceptSlash),
 		runtime.WithDisablePathLengthFallback(),
 		runtime.WithDisableHTTPMethodOverride(),
