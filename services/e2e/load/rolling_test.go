@@ -62,7 +62,7 @@ func TestGatewaysAreReplacedUnderLoad(t *testing.T) {
 	close(done)
 	senders.Wait()
 	readers.Wait()
-	require.Greater(t, sent.Load(), int64(100))
+	require.Greater(t, sent.Load(), int64(30))
 	answer, err := ways[0].Call(within(t), binding.ListTasks, &a2apb.ListTasksRequest{ContextId: contextID})
 	require.NoError(t, err)
 	require.EqualValues(t, sent.Load(), answer.Result.(*a2apb.ListTasksResponse).GetTotalSize(), "one task for each message")

@@ -67,14 +67,15 @@ func pids(c *launch.Cluster) map[string]int {
 	return found
 }
 
-// requireOthersReady asks the others of a kind once.
+// requireOthersReady waits for the others of a kind, which a busy machine delays; one
+// that is away would not come before the leaving one has gone.
 func requireOthersReady(t *testing.T, c *launch.Cluster, leaving *launch.Process) {
 	t.Helper()
 	for _, p := range c.Processes() {
 		if p == leaving || !strings.HasPrefix(p.Name(), string(leaving.Kind())+"-") {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		if err := p.Ready(ctx); err != nil {
 			t.Errorf("while %s leaves: %v", leaving.Name(), err)
 		}

@@ -41,6 +41,9 @@ type Config struct {
 	// Settle is how long the cluster may take for what is left when the load has
 	// ended.
 	Settle time.Duration
+	// Stall is how long a turn may lie without a run while later ones are begun; 0
+	// stands for 20 s.
+	Stall time.Duration
 	// Backlog is how many events are committed and not published. Nil: not asked.
 	Backlog func(context.Context) (int64, error)
 	// Exits are the processes that ended by themselves, and how.

@@ -1,16 +1,17 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	"github.com/errandhq/errand/services/e2e/internal/chaos/journal"
 )
 
-// stall is how long a turn may lie without a run: far more than a lease and the
+// defaultStall is how long a turn may lie without a run: far more than a lease and the
 // turns of the reaper take on a busy machine, far less than what would come
 // by a time-out alone.
-const stall = 20 * time.Second
+const defaultStall = 20 * time.Second
 
 // lostClaim is what a claim of a turn costs whose executor or task store was
 // disturbed before its handler began: a lease, the term of a reaper that died too,
@@ -98,14 +99,14 @@ var farFuture = time.Unix(1<<40, 0)
 // stalls finds turns that lay without a run for long, while nothing that they
 // need was disturbed, and others that were accepted later were begun.
 func (c *checker) stalls() {
-	all := c.report.numbers.idle
+	all, stall := c.report.numbers.idle, cmp.Or(c.Stall, defaultStall)
 	for _, i := range all {
 		if i.until.Sub(i.since) <= stall {
 			continue
 		}
 		free := i.until.Sub(i.since) - covered(c.during(i.since.Add(-recovery), i.until, needed...), i.since, i.until)
 		free -= time.Duration(c.excused(i)) * lostClaim
-		if free > stall && overtaken(all, i) {
+		if free > stall && overtaken(all, i, stall/2) {
 			c.violationf(i.r, Stalled, "no run from %s for %s, of which %s without interruptions of Postgres and NATS or claims that were lost",
 				clock(i.since), i.until.Sub(i.since).Round(time.Millisecond), free.Round(time.Millisecond))
 		}
@@ -118,9 +119,9 @@ func (c *checker) excused(i idle) int {
 }
 
 // overtaken tells whether a turn of the same agent that was due after i was begun
-// before i, so that i did not lie in a backlog.
-func overtaken(all []idle, i idle) bool {
+// long before i, so that i did not lie in a backlog.
+func overtaken(all []idle, i idle, long time.Duration) bool {
 	return slices.ContainsFunc(all, func(other idle) bool {
-		return other.begun && other.r.agent == i.r.agent && other.since.After(i.since) && other.until.Before(i.until.Add(-stall/2))
+		return other.begun && other.r.agent == i.r.agent && other.since.After(i.since) && other.until.Before(i.until.Add(-long))
 	})
 }

@@ -37,6 +37,8 @@ type Config struct {
 	// Duration is how long messages are sent, Pace the mean time between two steps
 	// of the schedule.
 	Duration, Pace time.Duration
+	// Stall is as in check.Config.
+	Stall time.Duration
 	// Senders bounds how many conversations are open at the same time, Rate how
 	// many begin each second.
 	Senders int

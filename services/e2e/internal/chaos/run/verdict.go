@@ -45,7 +45,7 @@ func (r *run) verdict(ctx context.Context) (bool, error) {
 		Store: taskstorev1.NewTaskStoreServiceClient(store), Tenant: "default", Subject: "anonymous",
 		Agents: []string{agents.Worker, agents.Hybrid}, Journal: r.journal, Runs: runs, Interruptions: r.nemesis.Interruptions(),
 		Lease: agents.Lease, MaxAttempts: agents.MaxAttempts, Wait: file.Limits.Wait.Value(),
-		Settle: settleWithin, Backlog: r.backlog, Exits: slices.Concat(r.nemesis.Faults(), r.complaints()), Logger: r.logger,
+		Settle: settleWithin, Stall: r.Stall, Backlog: r.backlog, Exits: slices.Concat(r.nemesis.Faults(), r.complaints()), Logger: r.logger,
 	})
 	if err := r.keep(); err != nil {
 		return false, err
