@@ -23,8 +23,11 @@ func (c *Cluster) Restart(ctx context.Context, interval time.Duration, tell func
 		case <-ctx.Done():
 			return nil
 		}
-		// What the end of ctx leaves half done is for Stop.
-		if err := restart(ctx, c.inTurn(turn), tell); err != nil && ctx.Err() == nil {
+		err := restart(ctx, c.inTurn(turn), tell)
+		if ctx.Err() != nil {
+			return nil // what is half done now is for Stop
+		}
+		if err != nil {
 			return fmt.Errorf("restart in turn: %w", err)
 		}
 	}
