@@ -118,7 +118,10 @@ func (p *Publisher) Stop(ctx context.Context) error {
 		if !finished {
 			p.Logger.WarnContext(ctx, "stopped with unpublished events; another task store publishes them", "publisher", p.Name)
 		}
-		err = errors.Join(err, ctx.Err(), p.leave(hard))
+		if leaveErr := p.leave(hard); leaveErr != nil {
+			p.Logger.WarnContext(ctx, "stopped without recording what is published; another task store publishes some again", "publisher", p.Name, "error", leaveErr)
+		}
+		err = errors.Join(err, ctx.Err())
 	})
 	return err
 }
