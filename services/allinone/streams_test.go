@@ -20,6 +20,10 @@ func TestLosingAllStreamsCostsTimeOnly(t *testing.T) {
 	t.Parallel()
 	cfg := configure(t, t.TempDir())
 	cfg.NATS = "127.0.0.1:0"
+	const senders = 150 // more than there are slots, so that most wait in the queue
+	for i := range cfg.Agents.Agents {
+		cfg.Agents.Agents[i].DirectConcurrency = senders // none is refused before it is queued
+	}
 	s := start(t, cfg)
 	nc, err := nats.Connect(s.NATSURL())
 	require.NoError(t, err)
@@ -27,7 +31,6 @@ func TestLosingAllStreamsCostsTimeOnly(t *testing.T) {
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
 
-	const senders = 150 // more than there are slots, so that most wait in the queue
 	answers := make([]string, senders)
 	var waiting sync.WaitGroup
 	for i := range senders {
