@@ -16,7 +16,8 @@ GOLANGCI_LINT_VERSION           := v2.15.0
 FUZZTIME      ?= 30s
 TEST_FLAGS    ?=
 DEV_FLAGS     ?=
-CLUSTER_DIR   ?= $(BUILD)/cluster
+# The Postgres of root runs as another user, whom the folders of root keep out.
+CLUSTER_DIR   ?= $(if $(filter 0,$(shell id -u)),/tmp/errand-cluster,$(BUILD)/cluster)
 CLUSTER_HTTP  ?= 127.0.0.1:8080
 CLUSTER_GRPC  ?= 127.0.0.1:9090
 GATEWAYS      ?= 2
