@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -110,18 +111,20 @@ func TestAStoppedProgramLosesItsLocks(t *testing.T) {
 	d := newDatabase(t)
 	task := queuedTask(now())
 	d.update(t, &engine.Changes{InsertTasks: []*engine.Task{task}})
-	locked, release := make(chan struct{}), make(chan struct{})
-	stopped := make(chan error)
+	locked, released := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(released) })
+	defer release()
+	stopped := make(chan error, 1)
 	go func() {
 		stopped <- d.Update(t.Context(), selectTasks(task.ID), func(l *engine.Loaded) (*engine.Changes, error) {
 			close(locked)
-			<-release
+			<-released
 			return &engine.Changes{UpdateTasks: []engine.TaskUpdate{edited(l.Tasks[task.ID], claim)}}, nil
 		})
 	}()
 	<-locked
 	d.change(t, task.ID, func(t *engine.Task) { t.Version++ })
-	close(release)
+	release()
 	require.ErrorIs(t, <-stopped, engine.ErrInDoubt, "its COMMIT met a closed connection")
 	require.Equal(t, int64(2), d.task(t, task.ID).Version)
 	d.change(t, task.ID, func(t *engine.Task) { t.Version++ })

@@ -53,3 +53,23 @@ func TestPurgesPassOverLockedRows(t *testing.T) {
 		require.Equal(t, 1, n, "%s: the locked row was left for later", name)
 	}
 }
+
+// What an operator is told was redriven has its letter.
+func TestADeadLetterIsNotPurgedWhileItIsRedriven(t *testing.T) {
+	t.Parallel()
+	d, at := newDatabase(t), now()
+	letter := engine.DeadLetter{TaskID: taskID(1), Tenant: tenant, Agent: agent, Reason: "r", At: at.Add(-time.Hour)}
+	d.update(t, &engine.Changes{DeadLetters: []engine.DeadLetter{letter}})
+	sel := engine.Selection{DeadLetters: []string{letter.TaskID}}
+	require.NoError(t, d.Update(t.Context(), sel, func(l *engine.Loaded) (*engine.Changes, error) {
+		n, err := d.PurgeDeadLetters(t.Context(), at, 10)
+		require.NoError(t, err)
+		require.Zero(t, n)
+		redriven := l.DeadLetters[letter.TaskID]
+		redriven.Redrive = engine.Redrive{TaskID: taskID(2), At: at, By: "operator"}
+		return &engine.Changes{RedriveDeadLetters: []engine.DeadLetter{redriven}}, nil
+	}))
+	read, err := d.ReadDeadLetter(t.Context(), letter.TaskID)
+	require.NoError(t, err)
+	require.Equal(t, taskID(2), read.Redrive.TaskID)
+}

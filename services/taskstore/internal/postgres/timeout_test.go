@@ -85,18 +85,27 @@ func TestASlowStatementIsEndedByTheServer(t *testing.T) {
 	d := openImpatient(t, newURL(t))
 	key := engine.ContextKey{Tenant: tenant, Owner: owner, Agent: agent, ContextID: "c"}
 	at := now()
-	d.update(t, &engine.Changes{PutContexts: []engine.Context{{ContextKey: key, CreatedAt: at, UpdatedAt: at, ExpiresAt: at}}})
+	d.update(t, &engine.Changes{
+		InsertTasks: []*engine.Task{queuedTask(at)},
+		PutContexts: []engine.Context{{ContextKey: key, CreatedAt: at, UpdatedAt: at, ExpiresAt: at}},
+	})
 	for _, statement := range []string{
 		"ALTER TABLE contexts RENAME TO all_contexts",
 		"CREATE VIEW contexts AS SELECT * FROM all_contexts WHERE pg_sleep(60) IS NOT NULL",
 		"CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NULL; END'",
 		"CREATE TRIGGER dawdle AFTER INSERT ON tasks EXECUTE FUNCTION dawdle()",
+		"ALTER TABLE tasks RENAME TO all_tasks",
+		"CREATE VIEW tasks AS SELECT * FROM all_tasks WHERE pg_sleep(60) IS NOT NULL",
 	} {
 		require.NoError(t, d.sql(t, statement))
 	}
 	for name, call := range map[string]func(context.Context) error{
 		"read": func(ctx context.Context) error {
 			_, err := d.ReadContext(ctx, key)
+			return err
+		},
+		"page": func(ctx context.Context) error {
+			_, err := d.ListTasks(ctx, engine.ListQuery{Scope: engine.Scope{Tenant: tenant}, Limit: 1})
 			return err
 		},
 		"update": func(ctx context.Context) error { return accept(ctx, d, "m") },
@@ -121,7 +130,7 @@ func (anything) Size() int   { return 1 }
 
 func TestALockedRowIsWaitedForNotForLong(t *testing.T) {
 	t.Parallel()
-	d := openImpatient(t, newURL(t))
+	d := openImpatient(t, newURL(t)+"&pool_max_conns=1")
 	task, at := queuedTask(now()), now()
 	ref := engine.LeaseRef{TaskID: task.ID, Epoch: 1}
 	d.update(t, &engine.Changes{
@@ -155,5 +164,15 @@ func TestALockedRowIsWaitedForNotForLong(t *testing.T) {
 		return err
 	})
 	require.ErrorIs(t, err, engine.ErrLocked)
+
+	page := func(ctx context.Context) error {
+		_, err := d.ListTasks(ctx, engine.ListQuery{Scope: engine.Scope{Tenant: tenant}, Limit: 1})
+		return err
+	}
+	require.NoError(t, page(t.Context()), "prepares the statements, which would wait for the table too")
+	_, err = other.Exec(t.Context(), "LOCK TABLE tasks")
+	require.NoError(t, err)
+	_, err = timed(t, page)
+	require.ErrorIs(t, err, engine.ErrLocked, "a page")
 	require.NoError(t, other.Rollback(t.Context()))
 }
